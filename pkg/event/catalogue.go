@@ -1,0 +1,124 @@
+package event
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// The types, in the order in which a run meets them.
+const (
+	TypeChangeReceived            Type = "change.received"
+	TypeChangeIgnored             Type = "change.ignored"
+	TypeRunPlanned                Type = "run.planned"
+	TypeRunRejected               Type = "run.rejected"
+	TypeRunCancelRequested        Type = "run.cancel_requested"
+	TypeRunRetryRequested         Type = "run.retry_requested"
+	TypeRunFinished               Type = "run.finished"
+	TypeTaskRequested             Type = "task.requested"
+	TypeTaskDispatched            Type = "task.dispatched"
+	TypeTaskStarted               Type = "task.started"
+	TypeTaskFinished              Type = "task.finished"
+	TypeTaskDelayed               Type = "task.delayed"
+	TypeTaskConcluded             Type = "task.concluded"
+	TypeTaskCancelRequested       Type = "task.cancel_requested"
+	TypeCandidateAssembled        Type = "candidate.assembled"
+	TypeCandidateRejected         Type = "candidate.rejected"
+	TypeGateOpened                Type = "gate.opened"
+	TypeGateClosed                Type = "gate.closed"
+	TypeGateApproved              Type = "gate.approved"
+	TypeGateHeld                  Type = "gate.held"
+	TypeGateResumed               Type = "gate.resumed"
+	TypePublicationRequested      Type = "publication.requested"
+	TypePublicationAdvanced       Type = "publication.advanced"
+	TypePublicationFailed         Type = "publication.failed"
+	TypePublicationRetryRequested Type = "publication.retry_requested"
+	TypeReleasePublished          Type = "release.published"
+	TypeReleaseFailed             Type = "release.failed"
+	TypeArtifactExported          Type = "artifact.exported"
+	TypeExecutorHeartbeat         Type = "executor.heartbeat"
+	TypePoolDrainRequested        Type = "pool.drain_requested"
+)
+
+// Entry is a line of the catalogue: one type of event.
+type Entry struct {
+	Type   Type
+	Keys   string // the tokens of its key: "<task>.<attempt>"; "" when it happens once in a run
+	Doc    string // what it says
+	Decode func(data []byte) (Payload, error)
+}
+
+func (e Entry) tokens() int {
+	if e.Keys == "" {
+		return 0
+	}
+	return strings.Count(e.Keys, ".") + 1
+}
+
+// Message is the name of the protobuf message that is the payload's schema: "sluice.v1.TaskFinished".
+func (e Entry) Message() string {
+	zero, _ := e.Decode([]byte("{}"))
+	return "sluice.v1." + reflect.TypeOf(zero).Name()
+}
+
+// Find returns the entry of a type.
+func Find(t Type) (Entry, bool) { return find(t) }
+
+// byType is the catalogue's index. It is read by every decode, so it is made once.
+var byType = sync.OnceValue(func() map[Type]Entry {
+	index := map[Type]Entry{}
+	for _, e := range Catalogue() {
+		index[e.Type] = e
+	}
+	return index
+})
+
+func find(t Type) (Entry, bool) {
+	e, ok := byType()[t]
+	return e, ok
+}
+
+func decode[P Payload](data []byte) (Payload, error) {
+	var p P
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Catalogue lists every type of event. It is decoder, documentation and schema table at once.
+func Catalogue() []Entry {
+	return []Entry{
+		{TypeChangeReceived, "<kind>", "a revision arrived", decode[ChangeReceived]},
+		{TypeChangeIgnored, "<kind>", "no trigger wants the change", decode[ChangeIgnored]},
+		{TypeRunPlanned, "", "the run has its frozen plan", decode[RunPlanned]},
+		{TypeRunRejected, "", "the definition gives no plan", decode[RunRejected]},
+		{TypeRunCancelRequested, "<request>", "somebody wants the run to end", decode[RunCancelRequested]},
+		{TypeRunRetryRequested, "<request>", "somebody wants tasks tried again", decode[RunRetryRequested]},
+		{TypeRunFinished, "<round>", "the run ended", decode[RunFinished]},
+		{TypeTaskRequested, "<task>", "a task is wanted", decode[TaskRequested]},
+		{TypeTaskDispatched, "<pool>.<task>.<attempt>", "an attempt was given to a pool", decode[TaskDispatched]},
+		{TypeTaskStarted, "<task>.<attempt>", "an executor claimed the attempt", decode[TaskStarted]},
+		{TypeTaskFinished, "<task>.<attempt>", "the attempt ended", decode[TaskFinished]},
+		{TypeTaskDelayed, "<task>.<attempt>", "the next attempt waits", decode[TaskDelayed]},
+		{TypeTaskConcluded, "<task>.<attempts>.<round>", "the task will not succeed", decode[TaskConcluded]},
+		{TypeTaskCancelRequested, "<task>.<attempt>", "the attempt is to be stopped", decode[TaskCancelRequested]},
+		{TypeCandidateAssembled, "<round>", "all builds are in, stamped and frozen", decode[CandidateAssembled]},
+		{TypeCandidateRejected, "<round>", "the builds give no candidate", decode[CandidateRejected]},
+		{TypeGateOpened, "<round>", "the candidate may be published", decode[GateOpened]},
+		{TypeGateClosed, "<round>", "nothing of this round is published", decode[GateClosed]},
+		{TypeGateApproved, "<person>", "a person approves the release", decode[GateApproved]},
+		{TypeGateHeld, "<request>", "a person holds the gate", decode[GateHeld]},
+		{TypeGateResumed, "<request>", "the holds are lifted", decode[GateResumed]},
+		{TypePublicationRequested, "<kind>.<target>.<state>.<round>", "a step of a target is wanted", decode[PublicationRequested]},
+		{TypePublicationAdvanced, "<target>.<state>.<round>", "a target reached a state", decode[PublicationAdvanced]},
+		{TypePublicationFailed, "<target>.<state>.<round>", "a person must decide about a target", decode[PublicationFailed]},
+		{TypePublicationRetryRequested, "<request>", "failed targets are to go on", decode[PublicationRetryRequested]},
+		{TypeReleasePublished, "", "every target has the candidate, verified", decode[ReleasePublished]},
+		{TypeReleaseFailed, "<round>", "some target does not have the candidate", decode[ReleaseFailed]},
+		{TypeArtifactExported, "<destination>.<part>.<round>", "a part of the run is kept elsewhere", decode[ArtifactExported]},
+		{TypeExecutorHeartbeat, "<pool>.<executor>", "an executor lives (no fact: replaced by the next)", decode[ExecutorHeartbeat]},
+		{TypePoolDrainRequested, "<pool>.<request>", "dispatch to a pool stops or goes on", decode[PoolDrainRequested]},
+	}
+}

@@ -1,0 +1,87 @@
+package event
+
+import "github.com/sluiceci/sluice/pkg/release"
+
+// ChangeReceived says that a revision arrived. One run may hear of its commit by a push and by a pull request: the key
+// is the kind, so that each is told once.
+type ChangeReceived struct {
+	Change release.Change `json:"change,omitzero"`
+}
+
+// ChangeIgnored says that no trigger of the definition wants a change.
+type ChangeIgnored struct {
+	Kind   release.ChangeKind `json:"kind,omitempty"`
+	Reason string             `json:"reason,omitempty"`
+}
+
+// RunPlanned says that a run has its frozen plan.
+type RunPlanned struct {
+	Change    release.Change        `json:"change,omitzero"`
+	Plan      release.Digest        `json:"plan,omitempty"` // blob
+	Release   release.ReleasePolicy `json:"release,omitzero"`
+	Builds    int32                 `json:"builds,omitempty"`    // tasks to build the candidate
+	Tests     int32                 `json:"tests,omitempty"`     // tasks requested once there is a candidate
+	Skipped   int32                 `json:"skipped,omitempty"`   // left out, with reasons in the plan
+	GateTests []release.TaskID      `json:"gateTests,omitempty"` // tests that must succeed
+	GateOn    []release.ChangeKind  `json:"gateOn,omitempty"`    // kinds of change that may publish
+	Targets   []TargetName          `json:"targets,omitempty"`
+	Warnings  []string              `json:"warnings,omitempty"`
+}
+
+// TargetName names a target and its kind.
+type TargetName struct {
+	Name string `json:"name,omitempty"`
+	Kind string `json:"kind,omitempty"`
+}
+
+// RunRejected says that the definition at the commit gives no plan.
+type RunRejected struct {
+	Change   release.Change `json:"change,omitzero"`
+	Problems []Problem      `json:"problems,omitempty"`
+}
+
+// Problem is one error of a definition, where it is and what to do.
+type Problem struct {
+	File    string `json:"file,omitempty"`
+	Line    int32  `json:"line,omitempty"`
+	Column  int32  `json:"column,omitempty"`
+	Message string `json:"message,omitempty"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// RunCancelRequested says that somebody wants a run to end.
+type RunCancelRequested struct {
+	Request string `json:"request,omitempty"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// RunRetryRequested asks for tasks to be tried again, on the frozen plan. No tasks means all that did not succeed.
+type RunRetryRequested struct {
+	Request string           `json:"request,omitempty"`
+	By      string           `json:"by,omitempty"`
+	Tasks   []release.TaskID `json:"tasks,omitempty"`
+}
+
+// RunFinished says how a run ended. A retry opens it again: each round ends once.
+type RunFinished struct {
+	Round   int32           `json:"round,omitempty"`
+	Outcome release.Outcome `json:"outcome,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
+}
+
+// EventType, Key: see Payload.
+func (ChangeReceived) EventType() Type     { return TypeChangeReceived }
+func (c ChangeReceived) Key() string       { return string(c.Change.Kind) }
+func (ChangeIgnored) EventType() Type      { return TypeChangeIgnored }
+func (c ChangeIgnored) Key() string        { return string(c.Kind) }
+func (RunPlanned) EventType() Type         { return TypeRunPlanned }
+func (RunPlanned) Key() string             { return "" }
+func (RunRejected) EventType() Type        { return TypeRunRejected }
+func (RunRejected) Key() string            { return "" }
+func (RunCancelRequested) EventType() Type { return TypeRunCancelRequested }
+func (r RunCancelRequested) Key() string   { return r.Request }
+func (RunRetryRequested) EventType() Type  { return TypeRunRetryRequested }
+func (r RunRetryRequested) Key() string    { return r.Request }
+func (RunFinished) EventType() Type        { return TypeRunFinished }
+func (r RunFinished) Key() string          { return number(r.Round) }

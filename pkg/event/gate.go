@@ -1,0 +1,173 @@
+package event
+
+import "github.com/sluiceci/sluice/pkg/release"
+
+// CandidateAssembled says that every build is in, each artifact that should carry the commit carries it, and the set is
+// frozen. Rounds count the retries that a person asked for.
+type CandidateAssembled struct {
+	Round     int32          `json:"round,omitempty"`
+	Candidate release.Digest `json:"candidate,omitempty"` // the candidate's id
+	Blob      release.Digest `json:"blob,omitempty"`      // the candidate, JSON
+	Plan      release.Digest `json:"plan,omitempty"`
+	Commit    release.Commit `json:"commit,omitempty"`
+	Artifacts int32          `json:"artifacts,omitempty"`
+}
+
+// CandidateRejected says that the builds give no candidate, with every reason.
+type CandidateRejected struct {
+	Round   int32    `json:"round,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// GateOpened says that a candidate met every condition and may be published.
+type GateOpened struct {
+	Round      int32               `json:"round,omitempty"`
+	Candidate  release.Digest      `json:"candidate,omitempty"`
+	Blob       release.Digest      `json:"blob,omitempty"`
+	Plan       release.Digest      `json:"plan,omitempty"`
+	Conditions []release.Condition `json:"conditions,omitempty"`
+}
+
+// GateClosed says that nothing of this round will be published, and which conditions were not met.
+type GateClosed struct {
+	Round      int32               `json:"round,omitempty"`
+	Conditions []release.Condition `json:"conditions,omitempty"`
+	Reason     string              `json:"reason,omitempty"`
+}
+
+// GateApproved says that a person approves the release.
+type GateApproved struct {
+	By   string `json:"by,omitempty"`
+	Note string `json:"note,omitempty"`
+}
+
+// GateHeld keeps the gate from opening until GateResumed.
+type GateHeld struct {
+	Request string `json:"request,omitempty"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// GateResumed lifts every hold given before it.
+type GateResumed struct {
+	Request string `json:"request,omitempty"`
+	By      string `json:"by,omitempty"`
+}
+
+// PublicationRequested asks for one step of a target. The kind is the first token of its key, so that each kind of
+// target has a consumer.
+type PublicationRequested struct {
+	Target string                   `json:"target,omitempty"`
+	Kind   string                   `json:"kind,omitempty"`
+	State  release.PublicationState `json:"state,omitempty"` // to be reached
+	Round  int32                    `json:"round,omitempty"`
+	Plan   release.Digest           `json:"plan,omitempty"`
+	Blob   release.Digest           `json:"blob,omitempty"` // candidate
+}
+
+// PublicationAdvanced says that a target has reached a state.
+type PublicationAdvanced struct {
+	Target string                   `json:"target,omitempty"`
+	Kind   string                   `json:"kind,omitempty"`
+	State  release.PublicationState `json:"state,omitempty"`
+	Round  int32                    `json:"round,omitempty"`
+	Files  []PublishedFile          `json:"files,omitempty"`
+	Detail string                   `json:"detail,omitempty"`
+}
+
+// PublishedFile is a file of a target.
+type PublishedFile struct {
+	Name    string         `json:"name,omitempty"`
+	Digest  release.Digest `json:"digest,omitempty"`
+	URL     string         `json:"url,omitempty"`
+	Present bool           `json:"present,omitempty"` // the same bytes were there already
+}
+
+// PublicationFailed says that a step cannot be made and a person must decide.
+type PublicationFailed struct {
+	Target string                   `json:"target,omitempty"`
+	Kind   string                   `json:"kind,omitempty"`
+	State  release.PublicationState `json:"state,omitempty"` // not reached
+	Round  int32                    `json:"round,omitempty"`
+	Fault  string                   `json:"fault,omitempty"` // kind of the error
+	Reason string                   `json:"reason,omitempty"`
+}
+
+// PublicationRetryRequested asks for the failed targets of a release to go on.
+type PublicationRetryRequested struct {
+	Request string `json:"request,omitempty"`
+	By      string `json:"by,omitempty"`
+}
+
+// ReleasePublished says that every target has the candidate, downloaded and compared.
+type ReleasePublished struct {
+	Round     int32          `json:"round,omitempty"`
+	Candidate release.Digest `json:"candidate,omitempty"`
+	Targets   []TargetName   `json:"targets,omitempty"`
+}
+
+// ReleaseFailed says which targets a person must look at, and what each has.
+type ReleaseFailed struct {
+	Round   int32    `json:"round,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// ArtifactExported says that a part of a run stands at a destination of the exporter.
+type ArtifactExported struct {
+	Destination string         `json:"destination,omitempty"`
+	Part        string         `json:"part,omitempty"` // "candidate", "results", "latest"
+	Round       int32          `json:"round,omitempty"`
+	Location    string         `json:"location,omitempty"` // URL or path of the folder
+	Manifest    release.Digest `json:"manifest,omitempty"` // of the list of files
+	Files       int32          `json:"files,omitempty"`
+	Bytes       int64          `json:"bytes,omitempty,string"`
+}
+
+// EventType, Key: see Payload.
+func (CandidateAssembled) EventType() Type { return TypeCandidateAssembled }
+func (c CandidateAssembled) Key() string   { return number(c.Round) }
+
+func (CandidateRejected) EventType() Type { return TypeCandidateRejected }
+func (c CandidateRejected) Key() string   { return number(c.Round) }
+
+func (GateOpened) EventType() Type { return TypeGateOpened }
+func (g GateOpened) Key() string   { return number(g.Round) }
+
+func (GateClosed) EventType() Type { return TypeGateClosed }
+func (g GateClosed) Key() string   { return number(g.Round) }
+
+func (GateApproved) EventType() Type { return TypeGateApproved }
+func (g GateApproved) Key() string   { return release.Slug(g.By) }
+
+func (GateHeld) EventType() Type { return TypeGateHeld }
+func (g GateHeld) Key() string   { return g.Request }
+
+func (GateResumed) EventType() Type { return TypeGateResumed }
+func (g GateResumed) Key() string   { return g.Request }
+
+func (PublicationRequested) EventType() Type { return TypePublicationRequested }
+func (p PublicationRequested) Key() string   { return p.Kind + "." + step(p.Target, p.State, p.Round) }
+
+func (PublicationAdvanced) EventType() Type { return TypePublicationAdvanced }
+func (p PublicationAdvanced) Key() string   { return step(p.Target, p.State, p.Round) }
+
+func (PublicationFailed) EventType() Type { return TypePublicationFailed }
+func (p PublicationFailed) Key() string   { return step(p.Target, p.State, p.Round) }
+
+func (PublicationRetryRequested) EventType() Type { return TypePublicationRetryRequested }
+func (p PublicationRetryRequested) Key() string   { return p.Request }
+
+func (ReleasePublished) EventType() Type { return TypeReleasePublished }
+func (ReleasePublished) Key() string     { return "" }
+
+func (ReleaseFailed) EventType() Type { return TypeReleaseFailed }
+func (r ReleaseFailed) Key() string   { return number(r.Round) }
+
+func (ArtifactExported) EventType() Type { return TypeArtifactExported }
+func (a ArtifactExported) Key() string {
+	return release.Slug(a.Destination) + "." + a.Part + "." + number(a.Round)
+}
+
+func step(target string, state release.PublicationState, round int32) string {
+	return release.Slug(target) + "." + string(state) + "." + number(round)
+}
