@@ -1,0 +1,144 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/fault"
+)
+
+const (
+	maxPending     = 1 << 14          // messages on their way, of all callers
+	publishWindow  = 2000             // messages on their way, of one call
+	publishTimeout = 15 * time.Second // until an unanswered message counts as not stored
+)
+
+// Publish stores events in their order and returns when all are durable. An event whose place is taken is stored
+// already: that is success. After an error some of the events may be stored; publishing all of them again is right.
+func (b *Bus) Publish(ctx context.Context, events ...event.Event) error {
+	for len(events) > 0 {
+		n := min(len(events), publishWindow)
+		if err := b.publishWindow(ctx, events[:n]); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+func (b *Bus) publishWindow(ctx context.Context, events []event.Event) error {
+	futures := make([]jetstream.PubAckFuture, 0, len(events))
+	for _, e := range events {
+		f, err := b.send(e)
+		if err != nil {
+			return err
+		}
+		futures = append(futures, f)
+	}
+	for i, f := range futures {
+		if _, err := await(ctx, f); err != nil {
+			return fmt.Errorf("cannot publish %s: %w", events[i].Describe(), err)
+		}
+	}
+	return nil
+}
+
+// Claim stores an event and reports whether this speaker holds its place: true when it was stored now, or earlier by
+// the same source (an answer that was lost on the way); false when somebody else was first.
+func (b *Bus) Claim(ctx context.Context, e event.Event) (bool, error) {
+	f, err := b.send(e)
+	if err != nil {
+		return false, err
+	}
+	stored, err := await(ctx, f)
+	if err != nil {
+		return false, fmt.Errorf("cannot publish %s: %w", e.Describe(), err)
+	}
+	if stored {
+		return true, nil
+	}
+	holder, err := b.Get(ctx, e.Subject())
+	if err != nil {
+		return false, fmt.Errorf("cannot see who holds %s: %w", e.Describe(), err)
+	}
+	return holder.Source == e.Source, nil
+}
+
+// send hands an event to the connection without waiting for the stream.
+func (b *Bus) send(e event.Event) (jetstream.PubAckFuture, error) {
+	body, err := event.Encode(e)
+	if err != nil {
+		return nil, err
+	}
+	msg := &nats.Msg{Subject: e.Subject(), Data: body, Header: nats.Header{
+		"Content-Type":        {event.ContentType},
+		jetstream.MsgIDHeader: {e.ID},
+	}}
+	if !e.Type.Ephemeral() {
+		msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{"0"}
+	} else {
+		delete(msg.Header, jetstream.MsgIDHeader)
+	}
+	f, err := b.js.PublishMsgAsync(msg, jetstream.WithStallWait(5*time.Second))
+	if err != nil {
+		return nil, publishError(err)
+	}
+	return f, nil
+}
+
+// await waits until the stream has answered. It reports whether the event was stored now; false means that its place
+// was taken.
+func await(ctx context.Context, f jetstream.PubAckFuture) (bool, error) {
+	select {
+	case ack := <-f.Ok():
+		return !ack.Duplicate, nil
+	case err := <-f.Err():
+		if taken(err) {
+			return false, nil
+		}
+		return false, publishError(err)
+	case <-ctx.Done():
+		return false, fault.As(fault.Transient, context.Cause(ctx))
+	}
+}
+
+func taken(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// publishError gives an error of the stream its kind: a message that is too large never fits; all else may pass.
+func publishError(err error) error {
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return fault.New(fault.Invalid, "message is larger than %d bytes: %w", maxPayload, err)
+	}
+	return fault.New(fault.Transient, "the stream did not store it: %w", err)
+}
+
+// Get returns the event in a place. An empty place is an error of kind Invalid that wraps jetstream.ErrMsgNotFound.
+func (b *Bus) Get(ctx context.Context, subject string) (event.Event, error) {
+	stream, err := b.js.Stream(ctx, Facts)
+	if err != nil {
+		return event.Event{}, fault.As(fault.Transient, err)
+	}
+	raw, err := stream.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return event.Event{}, fault.New(fault.Invalid, "nothing is stored at %s: %w", subject, err)
+	}
+	if err != nil {
+		return event.Event{}, fault.New(fault.Transient, "cannot read %s: %w", subject, err)
+	}
+	e, err := event.Decode(raw.Data, raw.Header.Get)
+	e.Seq, e.Stored = raw.Sequence, raw.Time
+	return e, err
+}
+
+// Empty reports whether an error of Get says that its place is empty.
+func Empty(err error) bool { return errors.Is(err, jetstream.ErrMsgNotFound) }

@@ -1,0 +1,78 @@
+package bus
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/fault"
+)
+
+// maxInternal is how often a message is tried whose handler fails with an unknown error.
+const maxInternal = 5
+
+// verdict is what becomes of a message.
+type verdict struct {
+	ack   bool
+	later time.Duration // with neither ack nor dead: when to try again
+	dead  bool
+}
+
+// judge turns an error and the number of deliveries so far into a verdict. It is the only place that does.
+func judge(err error, deliveries uint64) verdict {
+	switch fault.Of(err) {
+	case "":
+		return verdict{ack: true}
+	case fault.Transient:
+		return verdict{later: max(fault.RetryAfter(err), backoff(deliveries))}
+	case fault.Internal:
+		if deliveries < maxInternal {
+			return verdict{later: backoff(deliveries)}
+		}
+	}
+	return verdict{dead: true}
+}
+
+// backoff doubles from 100 ms to one minute.
+func backoff(deliveries uint64) time.Duration {
+	d := 100 * time.Millisecond
+	for range min(deliveries, 12) {
+		d *= 2
+	}
+	return min(d/2, time.Minute)
+}
+
+// settle does what judge says. A message is acknowledged, or given up, only after what follows from it is durable.
+func (b *Bus) settle(ctx context.Context, service string, r *Route, msg jetstream.Msg, e event.Event, cause error) {
+	deliveries := uint64(1)
+	if meta, err := msg.Metadata(); err == nil {
+		deliveries = meta.NumDelivered
+	}
+	v := judge(cause, deliveries)
+	if v.dead {
+		if err := b.bury(ctx, r.Durable(service), msg, deliveries, cause); err != nil {
+			b.log.Error("cannot store a dead letter; trying again", "event", e.Describe(), "err", err)
+			v = verdict{later: backoff(deliveries)}
+		}
+	}
+	if err := carry(msg, v, cause); err != nil {
+		b.log.Warn("cannot settle a message; it will come again", "event", e.Describe(), "err", err)
+	}
+	if cause != nil {
+		b.log.Warn("cannot handle an event", "service", service, "route", r.Name, "event", e.Describe(), "err", cause,
+			"delivery", deliveries, "again_in", v.later, "dead", v.dead)
+	}
+}
+
+func carry(msg jetstream.Msg, v verdict, cause error) error {
+	switch {
+	case v.ack:
+		return msg.Ack()
+	case v.dead:
+		return msg.TermWithReason(firstLine(cause))
+	default:
+		return msg.NakWithDelay(v.later)
+	}
+}

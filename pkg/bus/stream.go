@@ -1,0 +1,68 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The streams.
+const (
+	Facts = "FACTS" // what happened, for ever
+	Fleet = "FLEET" // who lives, now
+	Logs  = "LOGS"  // what tasks print, for a day; the whole log is a blob
+	Dead  = "DEAD"  // messages that could not be handled
+)
+
+func streams(o Options) []jetstream.StreamConfig {
+	replicas := max(1, o.Replicas)
+	limit := o.MaxBytes
+	if limit == 0 {
+		limit = -1
+	}
+	return []jetstream.StreamConfig{
+		{
+			Name: Facts, Description: "facts, one message per place", Subjects: []string{"sluice.fact.>"},
+			Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
+			DenyDelete: true, DenyPurge: true, AllowDirect: true, Duplicates: 2 * time.Minute, Replicas: replicas,
+			MaxBytes: limit, MaxMsgSize: maxPayload,
+		},
+		{
+			Name: Fleet, Description: "the newest heartbeat of each executor", Subjects: []string{"sluice.fleet.>"},
+			Storage: jetstream.MemoryStorage, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: 1, MaxAge: time.Minute,
+			AllowDirect: true, Replicas: replicas,
+		},
+		{
+			Name: Logs, Description: "what tasks print, for a day", Subjects: []string{"sluice.log.>"},
+			Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld, MaxAge: 24 * time.Hour, MaxBytes: 1 << 30,
+			AllowDirect: true, Replicas: replicas, PersistMode: logPersistence(replicas),
+		},
+		{
+			Name: Dead, Description: "messages that could not be handled, with the reason",
+			Subjects: []string{"sluice.dead.>"}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
+			AllowDirect: true, Replicas: replicas, Duplicates: 2 * time.Minute,
+		},
+	}
+}
+
+// logPersistence spares the live log an fsync for each chunk. The whole log is stored as a blob when the attempt ends,
+// so what a power cut takes from the stream is not lost. JetStream has this mode for unreplicated streams only.
+func logPersistence(replicas int) jetstream.PersistModeType {
+	if replicas > 1 {
+		return jetstream.DefaultPersistMode
+	}
+	return jetstream.AsyncPersistMode
+}
+
+// declare makes the streams, or brings their limits up to date. A stream whose kind differs is an error: nothing is
+// ever deleted to make room for a configuration.
+func (b *Bus) declare(ctx context.Context) error {
+	for _, cfg := range streams(b.options) {
+		if _, err := b.js.CreateOrUpdateStream(ctx, cfg); err != nil {
+			return fmt.Errorf("cannot declare stream %s: %w", cfg.Name, err)
+		}
+	}
+	return nil
+}
