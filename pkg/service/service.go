@@ -1,0 +1,142 @@
+// Package service is what every Sluice service is made of, and the process that runs them: routes, loops, HTTP, health,
+// an orderly end. A service is a value; `sluice up` runs seven of them in one process and `sluice serve` runs one, from
+// the same constructors.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluiceci/sluice/pkg/blob"
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/event"
+)
+
+// Service is a table of what it hears and says, and the functions between.
+type Service struct {
+	Name   string // "test-scheduler"
+	Doc    string // one sentence: what it decides
+	Routes []bus.Route
+	Loops  []Loop
+	HTTP   []Endpoint
+}
+
+// Loop is work that no single event starts: following a stream, polling a forge, beating a heart. It runs until ctx
+// ends; an error before that is logged and the loop starts again after a pause.
+type Loop struct {
+	Name  string
+	Hears []event.Type
+	Says  []event.Type
+	Run   func(ctx context.Context) error
+}
+
+// Endpoint is a part of the service's HTTP side; Pattern is http.ServeMux's.
+type Endpoint struct {
+	Pattern string
+	Handler http.Handler
+}
+
+// Deps is what the process gives to every service.
+type Deps struct {
+	Bus      *bus.Bus
+	Blobs    blob.Store
+	Log      *slog.Logger
+	Registry prometheus.Registerer
+	Now      func() time.Time
+	Instance string                            // of this process, a token: "host-4f2a"
+	Secret   func(name string) (string, error) // the value of a named secret or variable of the installation
+}
+
+// Source is how a service of this process signs its events: "/builder/host-4f2a".
+func (d Deps) Source(service string) string { return "/" + service + "/" + d.Instance }
+
+// Health tells whether a service makes progress: each loop and route reports its last sign of life.
+type Health struct {
+	mu     sync.Mutex
+	faults map[string]string // loop → the error that it is in
+}
+
+// Problems lists the loops that are failing now, with their errors.
+func (h *Health) Problems() map[string]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make(map[string]string, len(h.faults))
+	for k, v := range h.faults {
+		out[k] = v
+	}
+	return out
+}
+
+func (h *Health) set(loop string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.faults == nil {
+		h.faults = map[string]string{}
+	}
+	if err == nil {
+		delete(h.faults, loop)
+		return
+	}
+	h.faults[loop] = err.Error()
+}
+
+// Run serves every route and loop of the services until ctx ends. It returns early only when a route cannot be served
+// at all.
+func Run(ctx context.Context, deps Deps, health *Health, services ...Service) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range services {
+		for _, r := range s.Routes {
+			group.Go(func() error { return serveRoute(ctx, deps, s, r) })
+		}
+		for _, l := range s.Loops {
+			group.Go(func() error { keep(ctx, deps.Log, health, s.Name+"/"+l.Name, l.Run); return nil })
+		}
+	}
+	err := group.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func serveRoute(ctx context.Context, deps Deps, s Service, r bus.Route) error {
+	if err := deps.Bus.Serve(ctx, s.Name, deps.Source(s.Name), r); err != nil {
+		return fmt.Errorf("cannot serve %s/%s: %w", s.Name, r.Name, err)
+	}
+	return nil
+}
+
+// healthyAfter is how long a loop must run before an earlier error of it is forgotten.
+const healthyAfter = 5 * time.Second
+
+// keep runs a loop again whenever it fails. The pause doubles to ten seconds and is forgotten after a healthy while.
+func keep(ctx context.Context, log *slog.Logger, health *Health, name string, run func(context.Context) error) {
+	pause := 100 * time.Millisecond
+	for ctx.Err() == nil {
+		healthy := time.AfterFunc(healthyAfter, func() { health.set(name, nil) })
+		start := time.Now()
+		err := run(ctx)
+		healthy.Stop()
+		if ctx.Err() != nil || err == nil {
+			return
+		}
+		if time.Since(start) > healthyAfter {
+			pause = 100 * time.Millisecond
+		}
+		health.set(name, err)
+		log.Error("a loop failed; starting it again", "loop", name, "err", err, "pause", pause)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, 10*time.Second)
+	}
+}
