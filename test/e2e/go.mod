@@ -1,0 +1,3 @@
+module github.com/sluiceci/sluice/test/e2e
+
+go 1.26.0
