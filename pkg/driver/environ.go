@@ -1,0 +1,83 @@
+//go:build unix
+
+package driver
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/sluiceci/sluice/pkg/fault"
+)
+
+// leashVariable holds the leashes of every attempt that a process runs in, outermost first, each ended by a comma.
+const leashVariable = "SLUICE_LEASH"
+
+// environ is the whole environment of a command. The leash comes last so that a task's variable cannot hide it.
+func (l *Local) environ(spec Spec, leash string) []string {
+	home := spec.Home
+	if home == "" {
+		home = spec.Dir
+	}
+	env := make([]string, 0, len(spec.Env)+5)
+	for _, minimum := range [...][2]string{{"PATH", l.path}, {"HOME", home}, {"TMPDIR", home}, {"LANG", "C.UTF-8"}} {
+		if _, stated := spec.Env[minimum[0]]; !stated {
+			env = append(env, minimum[0]+"="+minimum[1])
+		}
+	}
+	for name, value := range spec.Env {
+		if name != leashVariable {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, leashVariable+"="+l.outer+leash)
+}
+
+// lookPath finds the program in the PATH that the command itself will have.
+func lookPath(spec Spec, env []string) (string, error) {
+	if len(spec.Args) == 0 || spec.Args[0] == "" {
+		return "", fault.New(fault.Invalid, "cannot start a process: the command is empty")
+	}
+	name := spec.Args[0]
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := variable(env, "PATH")
+	for _, dir := range filepath.SplitList(path) {
+		if dir == "" || !filepath.IsAbs(dir) {
+			continue // The workspace is no place to find "sh" in.
+		}
+		file := dir + "/" + name
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", fault.New(fault.Invalid, "cannot start %q: no such program in PATH %s", name, path)
+}
+
+func variable(env []string, name string) string {
+	for _, one := range env {
+		if value, ok := strings.CutPrefix(one, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// startError says whether trying the same command again makes sense.
+func startError(spec Spec, program string, err error) error {
+	kind := fault.Transient
+	for _, never := range []error{syscall.E2BIG, syscall.ENOEXEC, syscall.EACCES, syscall.EINVAL, syscall.ENOTDIR} {
+		if errors.Is(err, never) {
+			kind = fault.Invalid
+		}
+	}
+	if errors.Is(err, syscall.ENOENT) {
+		if _, missing := os.Stat(program); missing != nil && filepath.IsAbs(program) {
+			kind = fault.Invalid
+		}
+	}
+	return fault.New(kind, "cannot start %s in %s: %w", program, spec.Dir, err)
+}

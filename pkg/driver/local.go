@@ -1,0 +1,153 @@
+//go:build unix
+
+package driver
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// LocalOptions configure Local.
+type LocalOptions struct {
+	Place string       // the executor's directory: processes of earlier instances of the same place are ours to kill
+	Path  string       // PATH of commands that state none; the executor's own when empty
+	Log   *slog.Logger // the default logger when nil
+}
+
+// Local runs commands as processes of this machine.
+type Local struct {
+	place    string // prefix of the leashes of every instance of this place
+	instance string // prefix of the leashes of this instance
+	outer    string // the leash that this executor itself is on, when it runs within an attempt
+	path     string
+	log      *slog.Logger
+	count    atomic.Int64
+	null     *os.File
+	forker   *forker
+	watchdog *watchdog
+	leaders  leaders
+}
+
+// NewLocal makes a driver. It must be closed.
+func NewLocal(o LocalOptions) (*Local, error) {
+	place, err := filepath.Abs(o.Place)
+	if err != nil {
+		return nil, fault.New(fault.Internal, "cannot name the place %q: %w", o.Place, err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fault.New(fault.Internal, "cannot open the null device: %w", err)
+	}
+	l := &Local{
+		place: release.Derive("place", place)[:12] + "-",
+		outer: os.Getenv(leashVariable),
+		path:  o.Path,
+		log:   o.Log,
+		null:  null,
+	}
+	l.instance = l.place + rand.Text()[:12] + "-"
+	if l.path == "" {
+		l.path = os.Getenv("PATH")
+	}
+	if l.log == nil {
+		l.log = slog.Default()
+	}
+	l.forker = startForker()
+	l.watchdog = startWatchdog(l.instance, l.outer, l.log)
+	return l, nil
+}
+
+// Close ends the driver. Processes that still run are killed.
+func (l *Local) Close() error {
+	for _, p := range l.leaders.all() {
+		p.end(errClosed, 0)
+	}
+	for _, p := range l.leaders.all() {
+		p.Wait()
+	}
+	l.watchdog.stop()
+	l.forker.stop()
+	return l.null.Close()
+}
+
+var errClosed = fault.New(fault.Transient, "the driver was closed")
+
+// Start implements Driver.
+func (l *Local) Start(ctx context.Context, spec Spec) (Process, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, fault.New(fault.Transient, "cannot start a process: %w", err)
+	}
+	p := &process{local: l, spec: spec, done: make(chan struct{})}
+	p.leash = l.instance + strconv.FormatInt(l.count.Add(1), 10) + ","
+	env := l.environ(spec, p.leash)
+	program, err := lookPath(spec, env)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.start(program, env); err != nil {
+		return nil, startError(spec, program, err)
+	}
+	p.unwatch = context.AfterFunc(ctx, func() { p.end(context.Cause(ctx), spec.grace()) })
+	go p.run()
+	return p, nil
+}
+
+// Reclaim kills what earlier instances of this place left running and says how many processes that were. Call it
+// before the first Start, and only when no other executor works in the same place.
+func (l *Local) Reclaim(ctx context.Context) (int, error) {
+	mine := func(environ []byte) bool {
+		return contains(environ, l.place) && !contains(environ, l.instance)
+	}
+	killed, err := killAll(ctx, func() []int { return findMarked(mine) }, mine)
+	if err != nil {
+		return killed, fmt.Errorf("cannot clear %d processes that an earlier executor left: %w", killed, err)
+	}
+	return killed, nil
+}
+
+// leaders are the processes that were started here and have not been reaped yet.
+type leaders struct {
+	mu    sync.Mutex
+	byPID map[int]*process
+}
+
+func (s *leaders) add(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byPID == nil {
+		s.byPID = map[int]*process{}
+	}
+	s.byPID[p.pid] = p
+}
+
+func (s *leaders) remove(pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byPID, pid)
+}
+
+func (s *leaders) has(pid int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byPID[pid] != nil
+}
+
+func (s *leaders) all() []*process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*process, 0, len(s.byPID))
+	for _, p := range s.byPID {
+		list = append(list, p)
+	}
+	return list
+}
