@@ -43,7 +43,7 @@ func parseURL(raw string) (remote, error) {
 	case strings.Contains(raw, "::"):
 		return refused("it names a remote helper")
 	case path.IsAbs(raw):
-		return remote{url: "file://" + path.Clean(raw), host: "file", scheme: "file"}, nil
+		return fromURL(&url.URL{Scheme: "file", Path: path.Clean(raw)}), nil
 	}
 	if m := scpPattern.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
 		return remote{url: raw, host: m[2], scheme: "ssh"}, nil
