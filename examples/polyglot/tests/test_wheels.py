@@ -30,6 +30,11 @@ class Stamp(unittest.TestCase):
         for name in ("rillkit", "rillkit-speed"):
             self.assertEqual(metadata.version(name), rillkit.VERSION)
 
+    def test_the_wheel_carries_the_lock_it_is_tested_with(self):
+        lock = "requirements_py%d.%d.txt" % sys.version_info[:2]
+        carried = Path(rillkit_speed.__file__).with_name("tested-with.txt").read_text()
+        self.assertEqual(carried, Path(os.environ["SLUICE_INPUTS"], "lock", lock).read_text())
+
     def test_nothing_comes_from_outside_the_environment(self):
         for module in (rillkit, rillkit_speed):
             self.assertIn(Path(sys.prefix), Path(module.__file__).parents)
