@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"time"
 
@@ -47,11 +48,13 @@ func answer(w http.ResponseWriter, ok bool, state map[string]any) {
 	_ = json.NewEncoder(w).Encode(state) // the client is gone when this fails
 }
 
-// Listen serves a handler on an address until ctx ends, then lets requests finish for five seconds.
-func Listen(ctx context.Context, server *http.Server) error {
+// Serve serves HTTP on a listener until ctx ends, then lets requests finish for five seconds. Streams that have no end
+// (server-sent events) are cut then; their clients connect again.
+func Serve(ctx context.Context, server *http.Server, listener net.Listener) error {
 	server.ReadHeaderTimeout = 10 * time.Second
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	done := make(chan error, 1)
-	go func() { done <- server.ListenAndServe() }()
+	go func() { done <- server.Serve(listener) }()
 	select {
 	case err := <-done:
 		return err
@@ -59,5 +62,8 @@ func Listen(ctx context.Context, server *http.Server) error {
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return server.Shutdown(stop)
+	if err := server.Shutdown(stop); err != nil {
+		_ = server.Close() // what did not finish in time is cut
+	}
+	return nil
 }
