@@ -31,6 +31,20 @@ var (
 // Token reports whether s can be one token of a bus subject: 1 to 120 letters, digits, "-" and "_".
 func Token(s string) bool { return tokenPattern.MatchString(s) }
 
+// ValidRef reports whether s is the full name of a git ref, by the rules of git check-ref-format: "refs/heads/master".
+func ValidRef(s string) bool {
+	if !strings.HasPrefix(s, "refs/") || len(s) > 512 || strings.HasSuffix(s, ".") {
+		return false
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	forbidden := func(r rune) bool { return r <= 0x20 || r == 0x7f || strings.ContainsRune("~^:?*[\\", r) }
+	return !strings.Contains(s, "..") && !strings.Contains(s, "@{") && !strings.ContainsFunc(s, forbidden)
+}
+
 // Valid reports whether c is a full object name that is not all zeros (forges say "no commit" with zeros).
 func (c Commit) Valid() bool {
 	return commitPattern.MatchString(string(c)) && strings.Trim(string(c), "0") != ""
