@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // remote is a checked URL, the credential taken out of it.
@@ -25,7 +26,6 @@ func protocols() []string { return []string{"file", "http", "https", "ssh", "git
 var (
 	// scpPattern is git's short form of ssh: "git@host:owner/name.git".
 	scpPattern = regexp.MustCompile(`^([A-Za-z0-9._][A-Za-z0-9._-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*):([^:\s-][^\s]*)$`)
-	refPattern = regexp.MustCompile(`^refs/[A-Za-z0-9._/@+=,#%*!()&'$-]+$`)
 )
 
 // parseURL accepts what git may be asked to talk to, and nothing that git would take for an option or a helper.
@@ -87,12 +87,9 @@ var userinfoPattern = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/@\s]*@`
 // redactURL hides the user part of every URL within a text.
 func redactURL(s string) string { return userinfoPattern.ReplaceAllString(s, "$1***@") }
 
-// checkRef refuses what "git check-ref-format" would, and what could be read as an option or a refspec.
+// checkRef refuses what git would, and what could be read as an option or a refspec. One star may stand for any text.
 func checkRef(ref string) error {
-	bad := !refPattern.MatchString(ref) || strings.Contains(ref, "..") || strings.Contains(ref, "//") ||
-		strings.Contains(ref, "@{") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") ||
-		strings.HasSuffix(ref, ".lock") || strings.Contains(ref, "/.") || strings.Count(ref, "*") > 1
-	if bad {
+	if !release.ValidRef(strings.Replace(ref, "*", "x", 1)) {
 		return fault.New(fault.Invalid, "cannot use ref %q: expected a full name such as \"refs/heads/master\"", ref)
 	}
 	return nil
