@@ -24,7 +24,7 @@ FLAGS = "-O2 -g0 -std=c11 -Wall -Wextra -Werror -fPIC -shared -ffp-contract=off 
 
 def manifest() -> bytes:
     lines = ["Manifest-Version: 1.0", "Main-Class: io.rillkit.Main", "Automatic-Module-Name: io.rillkit"]
-    lines += ["Enable-Native-Access: ALL-UNNAMED", "Implementation-Title: rillkit"]
+    lines += ["Enable-Native-Access: ALL-UNNAMED", "Implementation-Title: rillkit", "Implementation-Vendor-Id: io.rillkit"]
     lines += [f"Implementation-Version: {stamp.maven_version()}", f"Implementation-Commit: {stamp.commit()}"]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
