@@ -13,9 +13,6 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// stale is the age at which a temporary file can only be what a crash left behind.
-const stale = 24 * time.Hour
-
 // Directory keeps blobs as files. A blob is written aside, synced and renamed, so it survives a power cut once Put has
 // returned, and nothing half written is ever seen under a digest.
 type Directory struct{ path string }
@@ -145,17 +142,20 @@ func (s *Directory) Has(_ context.Context, d release.Digest) (bool, error) {
 	return true, nil
 }
 
-// sweep removes the temporary files that crashes left behind. Other processes may be writing theirs: only old ones go.
-func (s *Directory) sweep(now time.Time) error {
+// sweep removes the temporary files that crashes left behind.
+func (s *Directory) sweep(_ context.Context, before time.Time) error {
 	entries, err := os.ReadDir(filepath.Join(s.path, "tmp"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, entry := range entries {
 		info, statErr := entry.Info()
-		if statErr == nil && now.Sub(info.ModTime()) > stale {
+		if statErr == nil && info.ModTime().Before(before) {
 			err = errors.Join(err, os.Remove(filepath.Join(s.path, "tmp", entry.Name())))
 		}
 	}
-	return err
+	if err != nil {
+		return fault.New(fault.Transient, "cannot sweep %s: %w", s.path, err)
+	}
+	return nil
 }
