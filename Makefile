@@ -1,0 +1,41 @@
+# The two commands of a fresh machine are `make demo` and `make test`; each checks what it needs first.
+.PHONY: demo test lint generate bench soak e2e fuzz build
+
+build:
+	go build -o bin/sluice ./cmd/sluice
+
+# A commit of examples/polyglot becomes a release, a pull request does not, a broken one is stopped.
+# make demo ARGS=--exit ends with the demo's outcome.
+demo:
+	scripts/prerequisites demo
+	$(MAKE) --no-print-directory build
+	bin/sluice up --demo $(ARGS)
+
+test:
+	scripts/prerequisites test
+	go vet ./...
+	go test -timeout 10m ./...
+
+lint:
+	scripts/lint
+
+generate:
+	scripts/generate
+
+# Each number as a ratio to a limit measured in the same run.
+bench: build
+	go run ./test/bench $(ARGS)
+
+# Thousands of seeded kill schedules and the long simulations.
+soak: build
+	go test -timeout 24h -run 'Soak|Kill' ./test/faults -schedules 2000
+	go test -timeout 24h ./pkg/schedule -rapid.checks 200000
+
+# Against servers and clients that nobody here wrote.
+e2e: build
+	scripts/prerequisites e2e
+	cd test/e2e && go test -timeout 60m ./...
+
+# Every fuzz target for a while: make fuzz TIME=1m
+fuzz:
+	scripts/fuzz $(or $(TIME),20s)
