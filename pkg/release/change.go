@@ -20,6 +20,9 @@ const (
 	Manual      ChangeKind = "manual"
 )
 
+// Local is the Verified of a change that nobody announced: a working directory that `sluice run` took as it is.
+const Local = "local"
+
 // Change is a revision that arrived: what a webhook, the reconciler or a person announced, in one shape for every
 // forge.
 type Change struct {
@@ -43,7 +46,7 @@ type Change struct {
 
 	Forge    string    `json:"forge,omitempty"`    // "github", "gitlab", "gitea", "git"
 	Delivery string    `json:"delivery,omitempty"` // the forge's id of the delivery; "reconcile" for a polled head
-	Verified string    `json:"verified,omitempty"` // "signature", "token" (no body integrity), "poll", "api"
+	Verified string    `json:"verified,omitempty"` // "signature", "token" (no body integrity), "poll", "api", Local
 	Nonce    string    `json:"nonce,omitempty"`    // manual: makes a new run of a commit that had one
 	At       time.Time `json:"at,omitzero"`
 
@@ -92,6 +95,8 @@ type ReleasePolicy struct {
 // Allows reports whether a change may publish, with the reason.
 func (p ReleasePolicy) Allows(c Change) (bool, string) {
 	switch {
+	case c.Verified == Local:
+		return false, "a run of a working directory never publishes"
 	case c.Kind == PullRequest || c.Fork:
 		return false, "a pull request never publishes"
 	case c.Kind == Tag:
