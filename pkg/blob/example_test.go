@@ -14,7 +14,7 @@ func Example() {
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx := context.Background()
 
-	store, err := blob.Open(ctx, "file://"+dir, blob.Options{})
+	store, err := blob.Open(ctx, "file://"+dir)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -21,7 +21,9 @@ func TestS3Conforms(t *testing.T) {
 	})
 	t.Run("below a prefix", func(t *testing.T) {
 		server.Bucket(t, "shared", "")
-		s, err := blob.Open(t.Context(), server.URL("shared", "some/where"), blob.Options{AccessKey: blobtest.AccessKey, SecretKey: blobtest.SecretKey})
+		t.Setenv("AWS_ACCESS_KEY_ID", blobtest.AccessKey)
+		t.Setenv("AWS_SECRET_ACCESS_KEY", blobtest.SecretKey)
+		s, err := blob.Open(t.Context(), server.URL("shared", "some/where"))
 		if err != nil {
 			t.Fatal(err)
 		}
