@@ -1,0 +1,59 @@
+package publisher
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// Target is a place that artifacts are published to. Its methods are the steps of a publication in their order, each
+// idempotent: a step that was cut off anywhere, or done before, is done again by calling it again.
+//
+// The same digest under the same name is success; another digest under the same name is fault.Conflict, found by the
+// earliest step that can see it, and nothing is replaced. What may succeed later is fault.Transient.
+type Target interface {
+	// Probe asks the target what it has already. It changes nothing.
+	Probe(context.Context, Release) (Probe, error)
+	// Stage does everything that users cannot see and that can be undone.
+	Stage(context.Context, Release) error
+	// Commit makes the release visible.
+	Commit(context.Context, Release) error
+	// Verify downloads what users would download and compares digests.
+	Verify(context.Context, Release) error
+}
+
+// Release is what one target gets of a run: items of its candidate, and the words that its options may use.
+type Release struct {
+	Run       release.RunID
+	Project   string
+	Commit    release.Commit
+	Branch    string
+	Candidate release.Candidate
+	Items     []Item
+}
+
+// Item is an artifact and a way to its bytes.
+type Item struct {
+	Artifact release.Artifact
+	Open     func(context.Context) (io.ReadCloser, error)
+}
+
+// Probe is what a target has already.
+type Probe struct {
+	There   []string // names that it holds with the same digest
+	Missing []string // names that are still to be published
+}
+
+func (p Probe) String() string {
+	return fmt.Sprintf("%d of %d already there", len(p.There), len(p.There)+len(p.Missing))
+}
+
+func (p *Probe) add(name string, there bool) {
+	if there {
+		p.There = append(p.There, name)
+	} else {
+		p.Missing = append(p.Missing, name)
+	}
+}

@@ -1,0 +1,460 @@
+package publisher
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+func mavenKind() Kind {
+	return Kind{
+		Name: "maven",
+		Doc:  "JARs and other files in Maven's repository layout with POM, checksums and maven-metadata.xml: in a directory, or over HTTP PUT (Gitea, Nexus, Artifactory).",
+		Rank: 2,
+		Staged: "In a directory the files lie under `.staged/` by their digest. Over HTTP there is no staging area: coordinates and bytes are checked, " +
+			"and every name is free or taken by the same bytes.",
+		Committed: "The version's files are in place, the POM last, and maven-metadata.xml lists the version. A released version never changes; " +
+			"to undo it a person deletes the version's directory or package before anybody uses it.",
+		HardStop: "The version has the same file name with other bytes. Raise the version and release again; delete a version only if nobody can have used it.",
+		Options: append([]Option{
+			{Name: "directory", Doc: "the repository's directory; either this or url"},
+			{Name: "url", Doc: "the repository's address for HTTP PUT; either this or directory"},
+			{Name: "group", Doc: "groupId; may use words such as {{ project }}. By default what the JAR's pom.properties or manifest says"},
+			{Name: "artifact", Doc: "artifactId; by default what the JAR or its file name says"},
+			{Name: "version", Doc: "version; by default what the JAR or its file name says"},
+			{Name: "classifier", Doc: "classifier; by default what follows ARTIFACT-VERSION- in the file name"},
+			{Name: "packaging", Doc: "packaging in a generated POM", Default: "jar"},
+		}, remoteOptions("")...),
+		New: newMaven,
+	}
+}
+
+// maven publishes to a repository in Maven's layout.
+type maven struct {
+	store   mavenStore
+	options Options
+	temp    string
+	now     func() time.Time
+}
+
+func newMaven(setup Setup) (Target, error) {
+	t := &maven{options: setup.Options, temp: setup.Temp, now: setup.Now}
+	switch directory, url := setup.Options["directory"], setup.Options["url"]; {
+	case directory != "" && url == "":
+		folder, err := newFolder(setup, "directory")
+		t.store = mavenFolder{folder}
+		return t, err
+	case url != "" && directory == "":
+		server, err := newRemote(setup, "url")
+		t.store = mavenServer{server}
+		return t, err
+	default:
+		return nil, fault.New(fault.Invalid, "cannot publish to Maven: give either option directory or option url")
+	}
+}
+
+// mavenFile is one file of a release: an item's, or the POM made for it.
+type mavenFile struct {
+	at     coordinates
+	digest release.Digest
+	size   int64
+	item   *Item
+	text   []byte
+}
+
+// files names everything that a release puts into the repository, in the order of commits: a POM is what makes a
+// version resolvable, so it goes last.
+func (t *maven) files(ctx context.Context, r Release) ([]mavenFile, error) {
+	var files []mavenFile
+	for _, item := range r.Items {
+		at, err := t.coordinates(ctx, r, item)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, mavenFile{at: at, digest: item.Artifact.Digest, size: item.Artifact.Size, item: &item})
+	}
+	files, err := t.addPOMs(files)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(files, func(a, b mavenFile) int { return commitRank(a.at) - commitRank(b.at) })
+	return files, distinct(files)
+}
+
+func commitRank(c coordinates) int {
+	switch {
+	case c.Extension == "pom":
+		return 2
+	case c.Classifier == "":
+		return 1
+	default:
+		return 0
+	}
+}
+
+func distinct(files []mavenFile) error {
+	seen := map[string]bool{}
+	for _, f := range files {
+		if seen[f.at.path()] {
+			return fault.New(fault.Invalid, "cannot publish two files to %s: give them classifiers, or other versions", f.at.path())
+		}
+		seen[f.at.path()] = true
+	}
+	return nil
+}
+
+// coordinates come from the options, then from the archive, then from the file's name.
+func (t *maven) coordinates(ctx context.Context, r Release, item Item) (coordinates, error) {
+	c, err := t.stated(r, item)
+	if err != nil {
+		return c, err
+	}
+	name := item.Artifact.Name
+	if path.Ext(name) == ".pom" || path.Ext(name) == ".jar" && (c.Group == "" || c.Artifact == "" || c.Version == "") {
+		inside, err := t.inside(ctx, item)
+		if err != nil {
+			return c, err
+		}
+		c = c.or(inside)
+	}
+	if path.Ext(name) != ".pom" {
+		c = c.fromName(name)
+	}
+	return c, c.check(name)
+}
+
+func (t *maven) stated(r Release, item Item) (c coordinates, err error) {
+	for option, field := range map[string]*string{
+		"group": &c.Group, "artifact": &c.Artifact, "version": &c.Version, "classifier": &c.Classifier,
+	} {
+		if *field, err = r.expand(t.options[option], &item); err != nil {
+			return c, err
+		}
+	}
+	if path.Ext(item.Artifact.Name) == ".pom" {
+		c.Classifier = ""
+	}
+	return c, nil
+}
+
+func (t *maven) inside(ctx context.Context, item Item) (c coordinates, err error) {
+	err = spooled(ctx, t.temp, item, func(file *os.File, size int64) error {
+		if path.Ext(item.Artifact.Name) == ".pom" {
+			b, err := readAtMost(file, maxMetadata)
+			if err != nil {
+				return fault.New(fault.Invalid, "cannot read %q: %w", item.Artifact.Name, err)
+			}
+			c, err = fromPOM(b)
+			return err
+		}
+		archive, err := zip.NewReader(file, size)
+		if err != nil {
+			return fault.New(fault.Invalid, "cannot read %q as a JAR: %w", item.Artifact.Name, err)
+		}
+		c = fromJar(archive)
+		return nil
+	})
+	return c, err
+}
+
+// addPOMs makes a POM for every version that comes without one.
+func (t *maven) addPOMs(files []mavenFile) ([]mavenFile, error) {
+	poms := map[coordinates]bool{}
+	packaging := map[coordinates]string{}
+	for _, f := range files {
+		pom := f.at.pom()
+		poms[pom] = poms[pom] || f.at == pom
+		if f.at.Classifier == "" && f.at.Extension != "pom" {
+			packaging[pom] = t.options["packaging"]
+		}
+	}
+	for _, pom := range slices.SortedFunc(maps.Keys(poms), func(a, b coordinates) int { return strings.Compare(a.path(), b.path()) }) {
+		if poms[pom] {
+			continue
+		}
+		text, err := makePOM(pom, first(packaging[pom], "pom"))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, mavenFile{at: pom, digest: release.DigestOf(text), size: int64(len(text)), text: text})
+	}
+	return files, nil
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (t *maven) Probe(ctx context.Context, r Release) (Probe, error) {
+	var probe Probe
+	files, err := t.files(ctx, r)
+	if err != nil {
+		return probe, err
+	}
+	for _, f := range files {
+		there, err := t.holds(ctx, f)
+		if err != nil {
+			return probe, err
+		}
+		probe.add(path.Base(f.at.path()), there)
+	}
+	return probe, nil
+}
+
+// holds asks the checksum beside the file; where there is none, the file itself.
+func (t *maven) holds(ctx context.Context, f mavenFile) (bool, error) {
+	name := f.at.path()
+	b, err := t.store.read(ctx, name+".sha256", 1<<10)
+	there := release.Digest("sha256:" + strings.ToLower(strings.TrimSpace(string(b))))
+	if errors.Is(err, fs.ErrNotExist) {
+		var sums checksums
+		sums, err = t.store.sum(ctx, name, 0)
+		there = sums.digest()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case there == f.digest:
+		return true, nil
+	default:
+		return false, taken(path.Base(name), t.store.where(), there, f.digest)
+	}
+}
+
+func (t *maven) Stage(ctx context.Context, r Release) error {
+	return t.missing(ctx, r, func(f mavenFile, content mavenContent) error { return t.store.stage(ctx, content) })
+}
+
+// missing calls fn with every file that the repository lacks, and its content.
+func (t *maven) missing(ctx context.Context, r Release, fn func(mavenFile, mavenContent) error) error {
+	files, err := t.files(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		there, err := t.holds(ctx, f)
+		if err == nil && !there {
+			err = t.content(ctx, f, func(content mavenContent) error { return fn(f, content) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *maven) content(ctx context.Context, f mavenFile, fn func(mavenContent) error) error {
+	if f.item == nil {
+		return fn(textContent(f.text))
+	}
+	return spooled(ctx, t.temp, *f.item, func(file *os.File, size int64) error {
+		sums, err := sumOf(file)
+		if err != nil {
+			return diskFault("read", file.Name(), err)
+		}
+		return fn(mavenContent{sums: sums, size: size, open: func() (io.Reader, error) {
+			return io.NewSectionReader(file, 0, size), nil
+		}})
+	})
+}
+
+func (t *maven) Commit(ctx context.Context, r Release) error {
+	unlock, err := t.store.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	files, err := t.files(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, f := range files { // every name is looked at before the first is taken
+		if _, err := t.holds(ctx, f); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if err := t.commit(ctx, f); err != nil {
+			return err
+		}
+	}
+	return t.list(ctx, files)
+}
+
+// commit puts a file where it is missing, then the checksums that are missing.
+func (t *maven) commit(ctx context.Context, f mavenFile) error {
+	complete, err := t.complete(ctx, f)
+	if err != nil || complete {
+		return err
+	}
+	return t.content(ctx, f, func(content mavenContent) error {
+		there, err := t.holds(ctx, f)
+		if err != nil {
+			return err
+		}
+		if !there {
+			if err := t.put(ctx, f, content); err != nil {
+				return err
+			}
+		}
+		return t.putChecksums(ctx, f.at.path(), content.sums)
+	})
+}
+
+// complete reports whether nothing is left to do for a file: checksums are written after it, sha512 last.
+func (t *maven) complete(ctx context.Context, f mavenFile) (bool, error) {
+	there, err := t.holds(ctx, f)
+	if err != nil || !there {
+		return false, err
+	}
+	for _, ending := range checksumEndings() {
+		_, err := t.store.read(ctx, f.at.path()+ending, 1<<10)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// put takes "already there" for an answer only after looking what is there.
+func (t *maven) put(ctx context.Context, f mavenFile, content mavenContent) error {
+	err := t.store.put(ctx, f.at.path(), content)
+	if status := statusOf(err); status != http.StatusConflict && status != http.StatusBadRequest {
+		return err
+	}
+	there, probeErr := t.holds(ctx, f)
+	switch {
+	case probeErr != nil:
+		return probeErr
+	case there:
+		return nil
+	case statusOf(err) == http.StatusConflict:
+		return fault.New(fault.Transient, "cannot publish %q yet: the name is taken and cannot be read: %w", path.Base(f.at.path()), err)
+	default:
+		return err
+	}
+}
+
+// putChecksums writes no newline: servers compare the whole text. Many servers make the checksums themselves.
+func (t *maven) putChecksums(ctx context.Context, name string, sums checksums) error {
+	for _, ending := range checksumEndings() {
+		b, err := t.store.read(ctx, name+ending, 1<<10)
+		if err == nil && strings.EqualFold(strings.TrimSpace(string(b)), sums[ending]) {
+			continue
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := t.store.put(ctx, name+ending, textContent([]byte(sums[ending]))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list adds the versions to maven-metadata.xml, the last thing that becomes visible.
+func (t *maven) list(ctx context.Context, files []mavenFile) error {
+	for _, f := range files {
+		if f.at.Extension != "pom" {
+			continue
+		}
+		if err := t.listVersion(ctx, f.at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *maven) listVersion(ctx context.Context, c coordinates) error {
+	name := path.Join(c.home(), "maven-metadata.xml")
+	b, m, err := t.metadata(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !m.lists(c.Version) {
+		if b, err = m.add(c, t.now()); err != nil {
+			return err
+		}
+		if err := t.store.put(ctx, name, textContent(b)); err != nil {
+			return err
+		}
+	}
+	return t.putChecksums(ctx, name, textContent(b).sums)
+}
+
+func (t *maven) metadata(ctx context.Context, name string) ([]byte, mavenMetadata, error) {
+	b, err := t.store.read(ctx, name, maxMetadata)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, mavenMetadata{}, err
+	}
+	m, err := parseMavenMetadata(b)
+	return b, m, err
+}
+
+// Verify downloads every file with its checksums, and the list of versions.
+func (t *maven) Verify(ctx context.Context, r Release) error {
+	files, err := t.files(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := t.verify(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *maven) verify(ctx context.Context, f mavenFile) error {
+	name := f.at.path()
+	sums, err := t.store.sum(ctx, name, f.size)
+	if err != nil {
+		return notYet(name, err)
+	}
+	if err := sameDownload(path.Base(name), sums.digest(), f.digest); err != nil {
+		return err
+	}
+	for _, ending := range checksumEndings() {
+		b, err := t.store.read(ctx, name+ending, 1<<10)
+		if err != nil {
+			return notYet(name+ending, err)
+		}
+		if got := strings.TrimSpace(string(b)); !strings.EqualFold(got, sums[ending]) {
+			return fault.New(fault.Conflict, "cannot verify %q: it says %q, the file has %s; clients refuse such a file", path.Base(name)+ending, got, sums[ending])
+		}
+	}
+	_, m, err := t.metadata(ctx, path.Join(f.at.home(), "maven-metadata.xml"))
+	if err == nil && !m.lists(f.at.Version) {
+		err = fault.New(fault.Transient, "cannot verify %q: maven-metadata.xml does not list version %s yet", path.Base(name), f.at.Version)
+	}
+	return err
+}
+
+// notYet takes "not there" after a commit for a server that is behind.
+func notYet(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &fault.Error{Kind: fault.Transient, Err: fmt.Errorf("cannot verify %q: it is not there yet: %w", path.Base(name), err)}
+	}
+	return err
+}
