@@ -19,6 +19,7 @@ type Following struct {
 	Types  []event.Type // all when empty
 	Run    string       // one run only, when set
 	Latest bool         // only the newest event of each place, then what comes
+	New    bool         // only what is stored from now on
 }
 
 // Batch is a piece of history, or of the present.
@@ -52,6 +53,8 @@ func (b *Bus) Follow(ctx context.Context, f Following) (*Follower, error) {
 	switch {
 	case f.Latest:
 		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
+	case f.New:
+		cfg.DeliverPolicy = jetstream.DeliverNewPolicy
 	case f.From > 1:
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, f.From
 	}

@@ -23,6 +23,10 @@ type Route struct {
 	Grace    time.Duration // that a running handler gets when the service stops; 5s when 0
 	Fresh    bool          // hear only what is said after the consumer was first made
 	Endpoint endpoint.Endpoint
+
+	// Gate, when set, is asked before each request for a message and blocks while the service can take none, or until
+	// ctx ends. A message that was asked for before may still come.
+	Gate func(ctx context.Context)
 }
 
 // Option changes a route as it is made.
@@ -39,6 +43,9 @@ func Grace(d time.Duration) Option { return func(r *Route) { r.Grace = d } }
 
 // Key narrows a route to events whose key begins with the tokens.
 func Key(tokens ...string) Option { return func(r *Route) { r.Keys = tokens } }
+
+// Gate sets what keeps the route from asking for messages for a while.
+func Gate(wait func(ctx context.Context)) Option { return func(r *Route) { r.Gate = wait } }
 
 // On makes a route of a function that decides: what it returns is said, durably, before the message is acknowledged.
 func On[P event.Payload](

@@ -67,6 +67,9 @@ func (b *Bus) consumer(ctx context.Context, service string, r Route) (jetstream.
 // work is one worker: it asks for a message only when it has nothing to do, so that none waits behind a busy one.
 func (b *Bus) work(ctx context.Context, service, source string, r *Route, c jetstream.Consumer) error {
 	for ctx.Err() == nil {
+		if r.Gate != nil {
+			r.Gate(ctx)
+		}
 		if err := b.pull(ctx, service, source, r, c); err != nil {
 			b.pause(ctx, r.Durable(service), err)
 		}
