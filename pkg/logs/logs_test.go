@@ -52,7 +52,7 @@ func TestChunksComeInTime(t *testing.T) {
 		}
 		want := []logs.Chunk{
 			{Number: 0, FirstLine: 1, Text: "a\nbc", At: began},
-			{Number: 1, FirstLine: 2, Continues: true, Text: "d\ne\n", At: began.Add(101 * time.Millisecond)},
+			{Number: 1, FirstLine: 2, Continues: true, Last: true, Text: "d\ne\n", At: began.Add(101 * time.Millisecond)},
 		}
 		if !reflect.DeepEqual(chunks, want) {
 			t.Errorf("got %+v", chunks)
@@ -108,7 +108,7 @@ func check(t *rapid.T, chunks []logs.Chunk, want string) {
 		line := int64(strings.Count(got.String(), "\n")) + 1
 		within := got.Len() > 0 && !strings.HasSuffix(got.String(), "\n")
 		if c.Number != int64(i) || c.FirstLine != line || c.Continues != within || !utf8.ValidString(c.Text) ||
-			len(c.Text) == 0 || len(c.Text) > logs.MaxChunk {
+			len(c.Text) == 0 && !c.Last || len(c.Text) > logs.MaxChunk || c.Last != (i == len(chunks)-1) {
 			t.Fatalf("chunk %d is number %d, line %d (expected %d), %d bytes", i, c.Number, c.FirstLine, line, len(c.Text))
 		}
 		got.WriteString(c.Text)
@@ -174,8 +174,8 @@ func TestLimits(t *testing.T) {
 	if err != nil || result.Bytes != 1_000_000 || result.Stored != 150_000 || len(unpack(t, &archive)) != 150_000 {
 		t.Errorf("%+v, %v", result, err)
 	}
-	last := chunks[len(chunks)-1]
-	if !strings.Contains(last.Text, "the live log ends here") || int64(len(chunks)) != result.Chunks || last.Number != result.Chunks-1 {
+	last := chunks[len(chunks)-2]
+	if !strings.Contains(last.Text, "the live log ends here") || int64(len(chunks)) != result.Chunks || !chunks[len(chunks)-1].Last {
 		t.Errorf("%d chunks (%d told), the last is %.200q", len(chunks), result.Chunks, last.Text)
 	}
 }

@@ -14,7 +14,8 @@ type Chunk struct {
 	Number    int64     // from 0, without gaps
 	FirstLine int64     // the line that its first byte belongs to, from 1
 	Continues bool      // its first byte is not the first of that line
-	Text      string    // valid UTF-8, at most MaxChunk bytes, never empty
+	Text      string    // valid UTF-8, at most MaxChunk bytes; empty at most in the last one
+	Last      bool      // the log ends with it; a log without text has no chunk at all
 	At        time.Time // when its first byte was written
 }
 
@@ -172,12 +173,20 @@ func (w *Writer) flush(n int) {
 	}
 }
 
+// last sends what is left and says that it is the end.
+func (w *Writer) last() {
+	if w.o.Sink != nil && (len(w.buffer) > 0 || w.next.Number > 0) {
+		w.next.Last = true
+		w.emit(w.buffer)
+	}
+}
+
 func (w *Writer) emit(text []byte) {
 	w.next.FirstLine, w.next.Continues, w.next.Text = w.line, w.within, string(text)
 	w.o.Sink(w.next)
 	w.next.Number++
 	w.line += int64(bytes.Count(text, newline))
-	w.within = text[len(text)-1] != '\n'
+	w.within = w.within && len(text) == 0 || len(text) > 0 && text[len(text)-1] != '\n'
 	w.live += int64(len(text))
 }
 
@@ -208,9 +217,7 @@ func (w *Writer) Close() (Result, error) {
 	defer w.mu.Unlock()
 	if !w.closed {
 		w.take(w.clean.rest())
-		if len(w.buffer) > 0 && w.o.Sink != nil {
-			w.flush(len(w.buffer))
-		}
+		w.last()
 		w.closed = true
 		if w.timer != nil {
 			w.timer.Stop()
