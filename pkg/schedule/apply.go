@@ -1,0 +1,174 @@
+package schedule
+
+import (
+	"github.com/sluiceci/sluice/pkg/event"
+)
+
+// maxAttempts bounds the number of an attempt that is believed.
+const maxAttempts = 1 << 20
+
+// Apply takes one event into account. Events may come in any order and as often as they like; one whose place in the
+// stream is not known (Seq is 0) counts as the newest. Types that the scheduler does not hear change nothing.
+func (s *State) Apply(e event.Event) {
+	if beat, ok := e.Data.(event.ExecutorHeartbeat); ok {
+		s.hearBeat(beat, e.Seq)
+		return
+	}
+	if e.Data == nil || s.dropped(e) {
+		return
+	}
+	m := s.mark(e)
+	if drain, ok := e.Data.(event.PoolDrainRequested); ok {
+		s.applyDrain(drain, m)
+		return
+	}
+	if e.Run == event.Fleet || !heard(e.Data) {
+		return
+	}
+	r := s.run(e.Run)
+	r.noteCause(e, m)
+	if !s.applyTask(r, e.Data, m) && !s.applyGate(r, e.Data, m) {
+		s.applyRun(r, e.Data, m)
+	}
+	s.forget()
+}
+
+func heard(p event.Payload) bool {
+	switch p.(type) {
+	case event.ChangeReceived, event.ChangeIgnored, event.PublicationRequested, event.PublicationAdvanced, event.ArtifactExported:
+		return false
+	}
+	return true
+}
+
+// mark gives an event its place.
+func (s *State) mark(e event.Event) mark {
+	at := e.Stored
+	if at.IsZero() {
+		at = e.Time
+	}
+	m := mark{seq: e.Seq, at: stampOf(at)}
+	if m.seq == 0 {
+		m.seq = s.seq + 1
+	}
+	s.seq, s.clock = max(s.seq, m.seq), max(s.clock, m.at)
+	return m
+}
+
+// noteCause keeps what the run's intents follow from: its plan, or else the first that was heard of it. The plan's place
+// in the order is before all else.
+func (r *run) noteCause(e event.Event, m mark) {
+	place := m.seq
+	switch e.Type {
+	case event.TypeRunPlanned, event.TypeRunRejected:
+		place = 1
+		if r.planned != nil || r.rejected {
+			return
+		}
+	}
+	if r.first == 0 || place < r.first {
+		r.first, r.cause = place, e.ID
+	}
+}
+
+// applyTask takes what is said of a task; false when it is something else.
+func (s *State) applyTask(r *run, p event.Payload, m mark) bool {
+	switch p := p.(type) {
+	case event.TaskRequested:
+		s.applyRequested(r, p, m)
+	case event.TaskDispatched:
+		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.dispatched(t, a, p, m) })
+	case event.TaskStarted:
+		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.started(t, a, p, m) })
+	case event.TaskFinished:
+		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.finish(t, a, p, m) })
+	case event.TaskDelayed:
+		s.applyAttempt(r, p.Task, p.Attempt, func(_ *task, a *attempt) {
+			if !a.delayed.set() {
+				a.delayed, a.until = m, stampOf(p.Until)
+			}
+		})
+	case event.TaskCancelRequested:
+		s.applyAttempt(r, p.Task, p.Attempt, func(_ *task, a *attempt) {
+			if !a.stop.set() {
+				a.stop = m
+			}
+		})
+	case event.TaskConcluded:
+		s.applyConcluded(r, p, m)
+	default:
+		return false
+	}
+	return true
+}
+
+// applyRun takes what is said of a run as a whole.
+func (s *State) applyRun(r *run, p event.Payload, m mark) {
+	switch p := p.(type) {
+	case event.RunPlanned:
+		s.applyPlanned(r, p)
+	case event.RunRejected:
+		r.rejected = true
+	case event.RunCancelRequested:
+		r.cancel.latest(m, p.By, p.Reason)
+		s.touchAll(r)
+	case event.RunRetryRequested:
+		s.applyRetry(r, p, m)
+	case event.RunFinished:
+		s.applyFinished(r, p, m)
+	case event.PublicationFailed:
+		set(&r.platform, m.seq, p.Fault == "transient" || p.Fault == "internal")
+	case event.PublicationRetryRequested:
+		r.republish = insert(r.republish, m.seq)
+	case event.ReleasePublished:
+		r.published = true
+	case event.ReleaseFailed:
+		r.unpublished.latest(m, "", joined(p.Reasons))
+	}
+	s.touchRun(r)
+}
+
+// applyGate takes what the gate depends on; false when it is something else.
+func (s *State) applyGate(r *run, p event.Payload, m mark) bool {
+	switch p := p.(type) {
+	case event.CandidateAssembled:
+		if r.candidates[p.Round] == nil {
+			set(&r.candidates, p.Round, &p)
+		}
+	case event.CandidateRejected:
+		if r.refusals[p.Round] == nil {
+			set(&r.refusals, p.Round, append([]string{}, p.Reasons...))
+		}
+	case event.GateOpened:
+		s.applyOpened(r, p, m)
+	case event.GateClosed:
+		if r.closed[p.Round] == 0 {
+			set(&r.closed, p.Round, max(m.at, 1))
+		}
+	case event.GateApproved:
+		set(&r.approvals, p.By, true)
+	case event.GateHeld:
+		r.hold.latest(m, p.By, p.Reason)
+	case event.GateResumed:
+		r.resumed = max(r.resumed, m.seq)
+	default:
+		return false
+	}
+	s.touchRun(r)
+	return true
+}
+
+// latest keeps the one of two notes that stands later in the stream.
+func (n *note) latest(m mark, by, reason string) {
+	if m.seq > n.mark.seq {
+		*n = note{mark: m, by: by, reason: clip(reason)}
+	}
+}
+
+// set makes the map when it is needed first: most runs need few of theirs.
+func set[K comparable, V any](into *map[K]V, key K, value V) {
+	if *into == nil {
+		*into = map[K]V{}
+	}
+	(*into)[key] = value
+}

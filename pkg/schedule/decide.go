@@ -1,0 +1,115 @@
+package schedule
+
+import "time"
+
+// Decide says what follows from what is known, and when to ask again although nothing new was heard: the zero time when
+// time alone changes nothing. It changes indexes of s, never what s knows; asked again, it answers the same until Sent
+// has been told. The first call of a State begins the watch over executors, so it belongs after the history.
+func Decide(s *State, now time.Time) (intents []Intent, next time.Time) {
+	at := max(stampOf(now), 1)
+	s.observe(at)
+	s.fire(at)
+	s.attendAll() // of those who were woken
+	s.settleTasks()
+	s.settlePools()
+	s.settleRuns()
+	s.unsent()
+	for _, w := range s.wants {
+		intents = append(intents, Intent{Cause: w.run.origin(), Payload: w.say, want: w})
+	}
+	return intents, s.next().time()
+}
+
+// next is when time may change something. While there are executors, their silence must be noticed as silence and not
+// as this scheduler's own sleep, so it looks twice in the time that makes one lost.
+func (s *State) next() stamp {
+	var next stamp
+	if len(s.timers) > 0 {
+		next = s.timers[0].at
+	}
+	if len(s.fleet) > 0 {
+		next = earlier(next, s.now.plus(s.cfg.LostAfter/2))
+	}
+	return next
+}
+
+func (s *State) settleTasks() {
+	for i := 0; i < len(s.changedTasks); i++ {
+		s.settle(s.changedTasks[i])
+	}
+	clear(s.changedTasks)
+	s.changedTasks = s.changedTasks[:0]
+}
+
+func (s *State) settlePools() {
+	for _, p := range s.changedPools {
+		s.fill(p)
+	}
+	clear(s.changedPools)
+	s.changedPools = s.changedPools[:0]
+}
+
+func (s *State) settleRuns() {
+	for _, r := range s.changedRuns {
+		r.changed = false
+		if s.runs[r.id] == r {
+			s.settleRun(r)
+		}
+	}
+	clear(s.changedRuns)
+	s.changedRuns = s.changedRuns[:0]
+}
+
+// settle makes a task's place in the queues, its intent and its alarm what the judgement on it says.
+func (s *State) settle(t *task) {
+	t.changed = false
+	if s.runs[t.run.id] != t.run {
+		return
+	}
+	j := s.judge(t)
+	if j.phase == ready && j.say == nil {
+		s.offer(t, j.attempt)
+	} else {
+		s.dequeue(t)
+		s.hold(t, j.phase == dispatched || j.phase == running)
+		s.say(t, j)
+	}
+	s.wake(t, j.wake)
+}
+
+func (s *State) say(t *task, j judgement) {
+	if j.say == nil {
+		t.withdraw()
+		return
+	}
+	s.ask(&t.want, t.run, t, j.say)
+}
+
+// offer puts a task that is ready into its queue, unless its dispatch is on its way.
+func (s *State) offer(t *task, n int32) {
+	drained := t.spec.pool.drained()
+	if w := t.want; w.dispatches(n) {
+		due := w.sent.plus(s.cfg.Resend)
+		switch {
+		case w.sent == 0 && !drained:
+			return
+		case w.sent != 0 && s.now < due:
+			s.wake(t, due)
+			return
+		case w.sent != 0 && !drained:
+			s.dispatch(t)
+			return
+		}
+	}
+	t.withdraw()
+	s.hold(t, false)
+	s.enqueue(t)
+}
+
+func (s *State) settleRun(r *run) {
+	if say := s.judgeRun(r); say != nil {
+		s.ask(&r.want, r, r, say)
+		return
+	}
+	r.withdraw()
+}

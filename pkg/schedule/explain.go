@@ -1,0 +1,235 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// Why says where a run or a task stands, what keeps it there, and who could change that.
+type Why struct {
+	Run        release.RunID       `json:"run"`
+	Task       release.TaskID      `json:"task,omitempty"`
+	State      string              `json:"state"`  // of a task its phase; of a run "planning", "building" … "finished"
+	Reason     string              `json:"reason"` // one sentence
+	Attempt    int32               `json:"attempt,omitempty"`
+	Round      int32               `json:"round,omitempty"`
+	Outcome    release.Outcome     `json:"outcome,omitempty"`
+	Class      release.Class       `json:"class,omitempty"`
+	Since      time.Time           `json:"since,omitzero"`
+	Until      time.Time           `json:"until,omitzero"`       // when time alone changes it
+	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
+	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
+}
+
+// Holder is a task that has what another waits for.
+type Holder struct {
+	Run      release.RunID  `json:"run"`
+	Task     release.TaskID `json:"task"`
+	State    string         `json:"state"`
+	Attempt  int32          `json:"attempt,omitempty"`
+	Executor string         `json:"executor,omitempty"`
+	Since    time.Time      `json:"since,omitzero"`
+}
+
+const maxHolders = 20
+
+// Explain says why a task, or with an empty task a run, is where it is: by the functions with which Decide decides. It
+// changes nothing; now is the moment that it is asked for.
+func Explain(s *State, id release.RunID, task release.TaskID, now time.Time) Why {
+	before := s.now
+	s.now = max(stampOf(now), 1)
+	defer func() { s.now = before }()
+	r := s.runs[id]
+	w := Why{Run: id, Task: task}
+	switch {
+	case r == nil && s.forgotten[id]:
+		w.State, w.Reason = "finished", "it ended long ago"
+	case r == nil:
+		w.State, w.Reason = string(unknown), "nothing is known of this run"
+	case task == "":
+		s.explainRun(r, &w)
+	case r.tasks[task] == nil:
+		w.State, w.Reason = string(unknown), "nothing is known of this task; tests are requested once there is a candidate"
+	default:
+		s.explainTask(r.tasks[task], &w)
+	}
+	return w
+}
+
+func (s *State) explainTask(t *task, w *Why) {
+	j := s.judge(t)
+	w.State, w.Attempt, w.Round = string(j.phase), j.attempt, t.reset
+	w.Since, w.Until = j.since.time(), j.wake.time()
+	switch j.phase {
+	case unknown:
+		w.Reason = "it is not requested yet"
+	case waiting:
+		w.Reason = "it needs " + string(j.need.id) + ", which " + s.standing(j.need)
+		w.Holders = append(w.Holders, s.holder(j.need))
+	case delayed:
+		a := t.last()
+		w.Reason = fmt.Sprintf("attempt %d waits until %s", a.n, a.until.time().Format(time.RFC3339))
+	case ready:
+		s.explainReady(t, w)
+	case dispatched:
+		s.explainDispatched(t, w)
+	case running, stopping:
+		h := s.holder(t)
+		w.Reason, w.Holders = "executor "+h.Executor+" has it", []Holder{h}
+	case concluding:
+		w.Reason = "a verdict on it is being stored: " + saying(j.say)
+	case ended:
+		s.explainEnded(t, w)
+	}
+}
+
+// standing is a task's state in words that follow its name.
+func (s *State) standing(t *task) string {
+	switch p := s.judge(t).phase; p {
+	case unknown:
+		return "is not requested yet"
+	case waiting, delayed:
+		return "waits itself"
+	case ready, dispatched:
+		return "waits in pool " + t.spec.pool.name
+	case running, stopping:
+		return "is running"
+	default:
+		return "has not ended"
+	}
+}
+
+func (s *State) explainReady(t *task, w *Why) {
+	p := t.spec.pool
+	switch {
+	case t.want.dispatches(w.Attempt):
+		w.Reason = "its dispatch to pool " + p.name + " is being stored"
+	case p.drained():
+		w.Reason = "pool " + p.name + " is drained" + by(p.drain)
+		w.Since = max(p.drain.mark.at, stampOf(w.Since)).time()
+	default:
+		w.Reason = fmt.Sprintf("it waits for its turn among %d in pool %s: %d attempts are given to it, at most %d are (%d slots)",
+			p.queued, p.name, p.holding, s.window(p), p.slots)
+		w.Holders = s.holders(p)
+	}
+}
+
+func (s *State) explainDispatched(t *task, w *Why) {
+	p := t.spec.pool
+	if p.slots == 0 {
+		w.Reason = "pool " + p.name + " has no live executor that takes work"
+		return
+	}
+	w.Reason = fmt.Sprintf("it waits for one of the %d slots of pool %s", p.slots, p.name)
+	w.Holders = s.holders(p)
+}
+
+func (s *State) explainEnded(t *task, w *Why) {
+	if a := t.success(); a != nil {
+		w.Outcome, w.Class, w.Attempt = release.Success, a.class, a.n
+		w.Reason = fmt.Sprintf("attempt %d succeeded", a.n)
+		return
+	}
+	v := t.verdict()
+	w.Outcome, w.Class, w.Attempt, w.Reason = v.outcome, v.class, v.attempts, v.reason
+	if t.status == excused {
+		w.Reason += "; its failure fails nothing else"
+	}
+}
+
+// holders lists what runs in a pool.
+func (s *State) holders(p *pool) []Holder {
+	var out []Holder
+	for _, x := range s.members() {
+		if x.pool != p {
+			continue
+		}
+		for _, h := range x.inHand() {
+			if len(out) < maxHolders {
+				out = append(out, s.holder(h.task))
+			}
+		}
+	}
+	return out
+}
+
+func (s *State) holder(t *task) Holder {
+	j := s.judge(t)
+	h := Holder{Run: t.run.id, Task: t.id, State: string(j.phase), Attempt: j.attempt, Since: j.since.time()}
+	if a := t.last(); a != nil && a.executor != nil {
+		h.Executor = a.executor.name
+	}
+	return h
+}
+
+// explainRun says how far a run is, and what its gate demands.
+func (s *State) explainRun(r *run, w *Why) {
+	w.Round = r.round()
+	if r.planned != nil {
+		w.Conditions = r.conditions()
+	}
+	end, over := r.ends[r.ending()]
+	switch {
+	case over:
+		w.State, w.Reason, w.Outcome, w.Since = "finished", end.Reason, end.Outcome, r.endedAt.time()
+	case r.planned == nil && !r.rejected:
+		w.State, w.Reason = "planning", "it has no plan yet"
+	case r.opened != nil:
+		w.State, w.Reason, w.Since = "publishing", "the gate opened; "+r.remaining("the publisher has not ended"), r.opened.mark.at.time()
+	case r.cancelled():
+		w.State, w.Reason, w.Since = "cancelling", r.cancelReason()+"; "+r.remaining("its end is being stored"), r.cancel.mark.at.time()
+	case r.closed[r.round()] != 0:
+		w.State, w.Reason, w.Since = "closed", "the gate is closed; "+r.remaining("its end is being stored"), r.closed[r.round()].time()
+	default:
+		s.explainGate(r, w)
+	}
+}
+
+// explainGate names the first condition that is not met.
+func (s *State) explainGate(r *run, w *Why) {
+	w.State, w.Reason = "gate", "every condition is met; the verdict is being stored"
+	if !r.buildsOver() {
+		w.State = "building"
+	} else if r.counts.openTests > 0 {
+		w.State = "testing"
+	}
+	for _, c := range w.Conditions {
+		if !c.Met && (!c.Final || w.State == "gate") {
+			w.Reason = c.Name + ": " + c.Reason
+			return
+		}
+	}
+}
+
+// remaining says what a run that is decided still waits for.
+func (r *run) remaining(otherwise string) string {
+	if n := max(r.counts.open, r.counts.running); n > 0 {
+		return fmt.Sprintf("%d tasks have not ended", n)
+	}
+	return otherwise
+}
+
+func by(n note) string {
+	if n.by == "" {
+		return because(n.reason)
+	}
+	return " by " + n.by + because(n.reason)
+}
+
+// saying is an intent in words.
+func saying(p event.Payload) string {
+	switch p := p.(type) {
+	case event.TaskDelayed:
+		return p.Reason
+	case event.TaskConcluded:
+		return p.Reason
+	case event.TaskFinished:
+		return p.Reason
+	case event.TaskCancelRequested:
+		return p.Reason
+	}
+	return string(p.EventType())
+}

@@ -1,0 +1,227 @@
+package schedule
+
+import (
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// phase is where a task stands.
+type phase string
+
+const (
+	unknown    phase = "unknown"    // named, but not requested
+	waiting    phase = "waiting"    // for tasks that it needs
+	delayed    phase = "delayed"    // for the back-off of a retry
+	ready      phase = "ready"      // for its turn in its pool
+	dispatched phase = "dispatched" // for an executor of its pool
+	running    phase = "running"    // on an executor
+	stopping   phase = "stopping"   // told to stop, not ended yet
+	concluding phase = "concluding" // a verdict on it is about to be stored
+	ended      phase = "ended"
+)
+
+// judgement is what is to be done about a task now, and why nothing more.
+type judgement struct {
+	phase   phase
+	attempt int32         // that it is about
+	say     event.Payload // what is to become a fact; nil when it waits
+	wake    stamp         // when time alone changes the judgement
+	since   stamp         // of the phase
+	need    *task         // with waiting: the first that is not done
+}
+
+// judge is the one place that decides about a task. Explain asks it too.
+func (s *State) judge(t *task) judgement {
+	leftover := s.judgeLeftovers(t)
+	if leftover.say != nil {
+		return leftover
+	}
+	j := s.judgeTask(t)
+	j.wake = earlier(j.wake, leftover.wake)
+	return j
+}
+
+func (s *State) judgeTask(t *task) judgement {
+	a := t.last()
+	switch {
+	case a != nil && a.running():
+		return s.judgeRunning(t, a)
+	case !t.known():
+		return judgement{phase: unknown}
+	case t.status != open:
+		return judgement{phase: ended, since: t.ended()}
+	case t.run.cancelled():
+		return t.conclude(release.ClassCancelled, t.run.cancelReason())
+	case a != nil && t.counts(a):
+		return s.judgeFinished(t, a)
+	case t.broken > 0:
+		return t.conclude(release.ClassCancelled, t.skipReason())
+	case t.waiting > 0:
+		return t.judgeWaiting()
+	default:
+		return s.judgeNext(t, a)
+	}
+}
+
+// judgeLeftovers looks at attempts that a later one has replaced and that run all the same.
+func (s *State) judgeLeftovers(t *task) judgement {
+	var out judgement
+	all := t.attempts()
+	for i := range max(0, len(all)-1) {
+		if !all[i].running() {
+			continue
+		}
+		j := s.judgeRunning(t, &all[i])
+		if j.say != nil {
+			return j
+		}
+		out.wake = earlier(out.wake, j.wake)
+	}
+	return out
+}
+
+func (t *task) judgeWaiting() judgement {
+	j := judgement{phase: waiting, since: t.requested}
+	for _, n := range t.needs {
+		if n.status.done() {
+			continue
+		}
+		if !n.known() && t.run.complete() {
+			return t.conclude(release.ClassConfig, "cannot run: it needs "+string(n.id)+", which the plan does not request")
+		}
+		if j.need == nil {
+			j.need = n
+		}
+	}
+	return j
+}
+
+// judgeNext looks at the attempt that comes next: it waits for its back-off, its turn, or an executor.
+func (s *State) judgeNext(t *task, a *attempt) judgement {
+	j := judgement{phase: ready, attempt: t.next(), since: t.readySince()}
+	if a != nil && a.n == j.attempt {
+		switch {
+		case a.dispatched.set():
+			j.phase = dispatched
+		case a.delayed.seq > t.since && s.now < a.until:
+			j.phase, j.since, j.wake = delayed, a.delayed.at, a.until
+			return j
+		}
+	}
+	if limit := t.spec.timeouts.Queue.Std(); limit > 0 {
+		j.wake = max(j.since, 1).plus(limit)
+		if s.now >= j.wake {
+			return t.unstarted(j)
+		}
+	}
+	if j.phase == dispatched {
+		j.since = a.dispatched.at
+	}
+	return j
+}
+
+// unstarted ends an attempt that nobody started in time, whether it was given to the pool or not.
+func (t *task) unstarted(j judgement) judgement {
+	j.say = event.TaskFinished{
+		Task: t.id, Attempt: j.attempt, Pool: t.spec.pool.name, Outcome: release.Error, Class: release.ClassInfraTimeout,
+		Reason: "no executor of pool " + t.spec.pool.name + " started it within " + t.spec.timeouts.Queue.String(),
+	}
+	return j
+}
+
+// next is the number of the attempt that comes next, or that waits for an executor. What an earlier round gave to the
+// pool and nobody started is not waited for: its executors may have heard that it was not wanted.
+func (t *task) next() int32 {
+	a := t.last()
+	switch {
+	case a == nil:
+		return 1
+	case a.finished.set(), a.dispatched.set() && a.n <= t.before():
+		return a.n + 1
+	default:
+		return a.n
+	}
+}
+
+// readySince is when the last thing came to pass that the task had to wait for.
+func (t *task) readySince() stamp {
+	at := t.requested
+	for _, n := range t.needs {
+		at = max(at, n.ended())
+	}
+	if t.reset > 0 {
+		at = max(at, t.run.retries[t.reset-1].mark.at)
+	}
+	if a := t.last(); a != nil && a.n == t.next() && a.delayed.seq > t.since {
+		at = max(at, a.until)
+	}
+	return at
+}
+
+// made is the number of attempts that the task had.
+func (t *task) made() int32 {
+	all := t.attempts()
+	for i := len(all) - 1; i >= 0; i-- {
+		if a := &all[i]; a.dispatched.set() || a.started.set() || a.finished.set() {
+			return a.n
+		}
+	}
+	return 0
+}
+
+// conclude is the verdict that a task will not succeed.
+func (t *task) conclude(class release.Class, reason string) judgement {
+	return judgement{phase: concluding, attempt: t.made(), say: event.TaskConcluded{
+		Task: t.id, Attempts: t.made(), Round: t.run.round(), Outcome: class.Outcome(), Class: class, Reason: reason,
+	}}
+}
+
+func (t *task) skipReason() string {
+	for _, n := range t.needs {
+		if n.status != failed {
+			continue
+		}
+		cause := n.culprit()
+		if cause == n {
+			return "skipped: it needs " + string(n.id) + ", which failed: " + n.verdict().reason
+		}
+		return "skipped: it needs " + string(n.id) + ", which cannot succeed since " + string(cause.id) + " failed: " +
+			cause.verdict().reason
+	}
+	return "skipped: something that it needs failed"
+}
+
+// culprit is the failed task because of which t was skipped, or t itself.
+func (t *task) culprit() *task {
+	for range 10_000 {
+		next := t.failedNeed()
+		if v := t.verdict(); next == nil || v == nil || v.class != release.ClassCancelled {
+			return t
+		}
+		t = next
+	}
+	return t
+}
+
+func (t *task) failedNeed() *task {
+	if t.broken == 0 {
+		return nil
+	}
+	for _, n := range t.needs {
+		if n.status == failed {
+			return n
+		}
+	}
+	return nil
+}
+
+func (r *run) cancelReason() string {
+	out := "the run was cancelled"
+	if r.cancel.by != "" {
+		out += " by " + r.cancel.by
+	}
+	if r.cancel.reason != "" {
+		out += ": " + r.cancel.reason
+	}
+	return out
+}

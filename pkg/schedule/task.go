@@ -1,0 +1,239 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// status is how far a task is, as those that need it see it.
+type status uint8
+
+const (
+	open      status = iota // not ended, or not even requested
+	succeeded               // final: no retry takes it back
+	failed                  // concluded in the round that counts for it
+	excused                 // failed, and its failure fails nothing else
+)
+
+func (s status) done() bool { return s == succeeded || s == excused }
+
+// task is what is known of a task. There may be 100 000 of them, so what most do not have is behind a pointer.
+type task struct {
+	id         release.TaskID
+	run        *run
+	spec       *spec // nil until it is requested
+	needs      []*task
+	dependents []*task
+	past       *past // nil until the first attempt or verdict
+	want       *want
+	alarm      stamp // when a timer marks it
+	requested  stamp
+	seq        uint64 // of the request: its age
+	since      uint64 // place of the retry request that began the round that counts for it
+	reset      int32  // that round
+	waiting    int32  // needs that are not done
+	broken     int32  // needs that failed
+	status     status
+	required   bool // the gate demands its success
+	changed    bool
+	queued     bool // stands in its pool's queue
+	ready      bool // may be taken from there
+	holding    bool // counts against its pool's window
+}
+
+// spec is what a task asks for. Tasks of a run that ask for the same share one.
+type spec struct {
+	kind     release.TaskKind
+	pool     *pool
+	plan     release.Digest
+	priority int32
+	timeouts release.Timeouts
+	retry    []release.Retry
+	softFail bool
+}
+
+func (s *spec) equal(o *spec) bool {
+	return s.kind == o.kind && s.pool == o.pool && s.plan == o.plan && s.priority == o.priority &&
+		s.timeouts == o.timeouts && s.softFail == o.softFail && slices.Equal(s.retry, o.retry)
+}
+
+// past is what a task has behind it.
+type past struct {
+	attempts []attempt // by number
+	verdicts []verdict
+}
+
+// attempt is what is known of one attempt. Each fact has its place in the stream, and its moment.
+type attempt struct {
+	n          int32
+	class      release.Class
+	reason     string
+	executor   *executor
+	artifacts  []release.Artifact
+	dispatched mark
+	started    mark
+	finished   mark
+	stop       mark // it was told to stop
+	delayed    mark
+	until      stamp // with delayed: not before
+}
+
+// mark says where in the stream a fact stands, and since when.
+type mark struct {
+	seq uint64
+	at  stamp
+}
+
+func (m mark) set() bool { return m.seq != 0 }
+
+// verdict is a task.concluded.
+type verdict struct {
+	round    int32
+	attempts int32
+	outcome  release.Outcome
+	class    release.Class
+	reason   string
+	mark     mark
+}
+
+// AfterCandidate reports whether tasks of a kind are requested once there is a candidate; the others are what the
+// candidate is made of.
+func AfterCandidate(kind release.TaskKind) bool {
+	return kind == release.Test || kind == release.Cleanup
+}
+
+func (t *task) known() bool { return t.spec != nil }
+
+func (t *task) attempts() []attempt {
+	if t.past == nil {
+		return nil
+	}
+	return t.past.attempts
+}
+
+// last is the attempt with the highest number, or nil.
+func (t *task) last() *attempt {
+	if all := t.attempts(); len(all) > 0 {
+		return &all[len(all)-1]
+	}
+	return nil
+}
+
+// find returns an attempt that is known, or nil.
+func (t *task) find(n int32) *attempt {
+	all := t.attempts()
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].n == n {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// attempt returns the n-th attempt; an event may name it before its dispatch is known. The pointer holds until the next
+// call.
+func (t *task) attempt(n int32) *attempt {
+	if a := t.find(n); a != nil {
+		return a
+	}
+	if t.past == nil {
+		t.past = &past{}
+	}
+	i := len(t.past.attempts)
+	for i > 0 && t.past.attempts[i-1].n > n {
+		i--
+	}
+	t.past.attempts = slices.Insert(t.past.attempts, i, attempt{n: n})
+	return &t.past.attempts[i]
+}
+
+func (a *attempt) running() bool { return a.started.set() && !a.finished.set() }
+
+func (a *attempt) ok() bool { return a.finished.set() && a.class == release.ClassOK }
+
+// success is the attempt that succeeded, or nil.
+func (t *task) success() *attempt {
+	all := t.attempts()
+	for i := range all {
+		if all[i].ok() {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// verdict is the conclusion that counts: one of the round that reset the task last, or a later one.
+func (t *task) verdict() *verdict {
+	if t.past == nil {
+		return nil
+	}
+	for i := range t.past.verdicts {
+		if t.past.verdicts[i].round >= t.reset {
+			return &t.past.verdicts[i]
+		}
+	}
+	return nil
+}
+
+// before is the number of attempts that earlier rounds made, as far as they concluded.
+func (t *task) before() int32 {
+	var n int32
+	if t.past != nil {
+		for _, v := range t.past.verdicts {
+			if v.round < t.reset {
+				n = max(n, v.attempts)
+			}
+		}
+	}
+	return n
+}
+
+// counts reports whether how an attempt ended matters in the round that counts for its task. What ended before the
+// retry was asked for does not; nor does what an earlier round cancelled and ended only now.
+func (t *task) counts(a *attempt) bool {
+	switch {
+	case !a.finished.set(), a.n <= t.before(), a.finished.seq < t.since:
+		return false
+	default:
+		return a.class != release.ClassCancelled || !a.started.set() || a.started.seq > t.since
+	}
+}
+
+// ended is since when the task has its status.
+func (t *task) ended() stamp {
+	if a := t.success(); a != nil {
+		return a.finished.at
+	}
+	if v := t.verdict(); v != nil {
+		return v.mark.at
+	}
+	return 0
+}
+
+func (t *task) judgeStatus() status {
+	switch {
+	case !t.known():
+		return open
+	case t.success() != nil:
+		return succeeded
+	case t.verdict() == nil:
+		return open
+	case t.spec.softFail:
+		return excused
+	default:
+		return failed
+	}
+}
+
+// inputs are the artifacts of the tasks that t needs, as their successful attempts left them.
+func (t *task) inputs() []event.Produced {
+	var out []event.Produced
+	for _, n := range t.needs {
+		if a := n.success(); a != nil {
+			out = append(out, event.Produced{Task: n.id, Artifacts: a.artifacts})
+		}
+	}
+	return out
+}

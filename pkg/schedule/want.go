@@ -1,0 +1,107 @@
+package schedule
+
+import (
+	"github.com/sluiceci/sluice/pkg/event"
+)
+
+// Intent is something that is to be said.
+type Intent struct {
+	Cause   event.Event // what it follows from: the run's plan, by id
+	Payload event.Payload
+	want    *want
+}
+
+// want is an intent until it has become a fact.
+type want struct {
+	run  *run
+	task *task // nil when it is the run's
+	say  event.Payload
+	sent stamp // zero until State.Sent has heard of it
+	void bool  // nobody wants it any more
+}
+
+func (w *want) drop() {
+	if w != nil {
+		w.void = true
+	}
+}
+
+func (t *task) withdraw() {
+	t.want.drop()
+	t.want = nil
+}
+
+func (r *run) withdraw() {
+	r.want.drop()
+	r.want = nil
+}
+
+// ask makes an intent the one that its owner wants. The same one again is left alone until Resend has passed.
+func (s *State) ask(slot **want, r *run, owner sleeper, say event.Payload) {
+	old := *slot
+	if old.same(say) {
+		if old.sent == 0 {
+			old.say = say
+			return
+		}
+		if due := old.sent.plus(s.cfg.Resend); s.now < due {
+			s.wakeOwner(owner, due)
+			return
+		}
+	}
+	old.drop()
+	w := &want{run: r, say: say}
+	if t, ok := owner.(*task); ok {
+		w.task = t
+	}
+	*slot = w
+	s.wants = append(s.wants, w)
+}
+
+func (s *State) wakeOwner(owner sleeper, at stamp) {
+	if owner != nil {
+		s.wake(owner, at)
+	}
+}
+
+// same reports whether an intent has the same place.
+func (w *want) same(say event.Payload) bool {
+	return w != nil && w.say.EventType() == say.EventType() && w.say.Key() == say.Key()
+}
+
+// dispatches reports whether an intent is that of a task's n-th attempt.
+func (w *want) dispatches(n int32) bool {
+	if w == nil {
+		return false
+	}
+	d, ok := w.say.(event.TaskDispatched)
+	return ok && d.Attempt == n
+}
+
+// Sent tells that the intents of the last Decide are on their way. Each is made again when it has not become a fact
+// after Config.Resend; those that were not sent are made again at once.
+func (s *State) Sent(intents []Intent) {
+	for _, i := range intents {
+		i.want.sent = s.now
+		switch {
+		case i.want.void:
+		case i.want.task != nil:
+			s.wake(i.want.task, s.now.plus(s.cfg.Resend))
+		default:
+			s.wake(i.want.run, s.now.plus(s.cfg.Resend))
+		}
+	}
+	s.unsent()
+}
+
+// unsent drops from the list what is sent or no longer wanted.
+func (s *State) unsent() {
+	kept := s.wants[:0]
+	for _, w := range s.wants {
+		if w.sent == 0 && !w.void {
+			kept = append(kept, w)
+		}
+	}
+	clear(s.wants[len(kept):])
+	s.wants = kept
+}
