@@ -1,0 +1,41 @@
+package readmodel
+
+import (
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+func (b *batch) publication(e event.Event, target string, state release.PublicationState, kind string, round int32) row {
+	return b.in("publications").row(string(e.Run), target, string(state)).put("kind", kind).put("round", round)
+}
+
+func (b *batch) publicationRequested(e event.Event, p event.PublicationRequested) {
+	b.goesOn(e)
+	b.publication(e, p.Target, p.State, p.Kind, p.Round).put("requested_at", e.Time)
+}
+
+func (b *batch) publicationAdvanced(e event.Event, p event.PublicationAdvanced) {
+	b.publication(e, p.Target, p.State, p.Kind, p.Round).put("reached_at", e.Time).put("detail", p.Detail).
+		put("files", list(p.Files)).put("fault", "").put("reason", "")
+}
+
+func (b *batch) publicationFailed(e event.Event, p event.PublicationFailed) {
+	b.publication(e, p.Target, p.State, p.Kind, p.Round).put("failed_at", e.Time).put("fault", p.Fault).put("reason", p.Reason)
+}
+
+func (b *batch) releasePublished(e event.Event, p event.ReleasePublished) {
+	b.run(e).put("released", "published")
+	b.in("releases").row(string(e.Run)).put("state", "published").put("round", p.Round).
+		put("candidate", string(p.Candidate)).put("targets", list(p.Targets)).put("at", e.Time)
+}
+
+func (b *batch) releaseFailed(e event.Event, p event.ReleaseFailed) {
+	b.run(e).put("released", "failed")
+	b.in("releases").row(string(e.Run)).put("state", "failed").put("round", p.Round).put("reasons", list(p.Reasons)).
+		put("at", e.Time)
+}
+
+func (b *batch) artifactExported(e event.Event, p event.ArtifactExported) {
+	b.in("exports").row(string(e.Run), p.Destination, p.Part).put("round", p.Round).put("location", p.Location).
+		put("manifest", string(p.Manifest)).put("files", p.Files).put("bytes", p.Bytes).put("at", e.Time)
+}

@@ -1,0 +1,150 @@
+package readmodel
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/services/reporter/reportertest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func storyTime() time.Time { return time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+// asked are the facts that people ask for, which the story does not tell.
+func asked() []event.Event {
+	var out []event.Event
+	for i, p := range []event.Payload{
+		event.RunCancelRequested{Request: "r1", By: "ada", Reason: "wrong branch"},
+		event.RunRetryRequested{Request: "r2", By: "ada", Tasks: nil},
+		event.TaskCancelRequested{Task: "wheel", Attempt: 1, Reason: "the run was cancelled"},
+		event.GateApproved{By: "ada", Note: "looks right"},
+		event.GateHeld{Request: "r3", By: "ines", Reason: "the index is being moved"},
+		event.GateResumed{Request: "r4", By: "ines"},
+		event.PublicationRetryRequested{Request: "r5", By: "ada"},
+		event.PoolDrainRequested{Request: "r6", Pool: "arm", By: "ines", Reason: "new kernel"},
+		event.ExecutorHeartbeat{Pool: "arm", Executor: "arm-1"},
+	} {
+		e := event.Root("4f2a9c1d-asked", "/gateway/demo-1", storyTime(), p)
+		e.Seq = uint64(1000 + i)
+		if p.EventType() == event.TypePoolDrainRequested {
+			e.Run = event.Fleet
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// TestFoldGolden shows what one fact of each type says about which rows.
+func TestFoldGolden(t *testing.T) {
+	t.Parallel()
+	first := map[event.Type]event.Event{}
+	for _, e := range append(reportertest.Tell(storyTime()).Events, asked()...) {
+		if _, known := first[e.Type]; !known {
+			first[e.Type] = e
+		}
+	}
+	var b strings.Builder
+	for _, entry := range event.Catalogue() {
+		e, told := first[entry.Type]
+		if !told {
+			t.Errorf("the story does not tell %s", entry.Type)
+			continue
+		}
+		one := newBatch(layouts())
+		one.add(e)
+		fmt.Fprintf(&b, "# %s\n%s\n", entry.Type, describe(one))
+	}
+	golden(t, "testdata/fold.golden", b.String())
+}
+
+func describe(b *batch) string {
+	var out strings.Builder
+	for _, t := range tables() {
+		for _, r := range b.sets[t.name].rows {
+			out.WriteString(t.name)
+			for i, v := range r {
+				if v != nil {
+					fmt.Fprintf(&out, " %s=%q", t.table.Columns[i], fmt.Sprint(v))
+				}
+			}
+			out.WriteByte('\n')
+		}
+	}
+	return out.String()
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Fatalf("%s (-want +got); -update writes it:\n%s", path, diff)
+	}
+}
+
+func TestEveryFactHasItsLine(t *testing.T) {
+	t.Parallel()
+	for _, entry := range event.Catalogue() {
+		p, err := entry.Decode([]byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, tone := Line(event.Event{Type: entry.Type, Data: p})
+		if line == "" || line == string(entry.Type) || tone == "" {
+			t.Errorf("%s has the line %q of tone %q", entry.Type, line, tone)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for _, e := range append(reportertest.Tell(storyTime()).Of("shut"), asked()...) {
+		line, tone := Line(e)
+		fmt.Fprintf(&b, "%-5s %-28s %s\n", tone, e.Type, line)
+	}
+	golden(t, "testdata/lines.golden", b.String())
+}
+
+func FuzzLine(f *testing.F) {
+	for _, entry := range event.Catalogue() {
+		f.Add(string(entry.Type), []byte(`{"task":"a","reason":"b","conditions":[{"name":"c"}]}`))
+	}
+	f.Fuzz(func(t *testing.T, kind string, data []byte) {
+		entry, ok := event.Find(event.Type(kind))
+		if !ok {
+			return
+		}
+		p, err := entry.Decode(data)
+		if err != nil {
+			return
+		}
+		e := event.Event{Type: event.Type(kind), Run: "4f2a9c1d-fuzz", Key: p.Key(), Data: p, Seq: 1}
+		b := newBatch(layouts())
+		b.add(e)
+		for name, set := range b.sets {
+			for _, r := range set.rows {
+				for _, v := range r {
+					if s, ok := v.(string); ok && strings.Contains(s, "\x00") {
+						t.Fatalf("%s holds a NUL", name)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package readmodel
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// Line is a fact in one sentence, with the reason that it gives, and how good it is.
+func Line(e event.Event) (string, Tone) {
+	switch p := e.Data.(type) {
+	case event.TaskRequested, event.TaskDispatched, event.TaskStarted, event.TaskFinished, event.TaskDelayed,
+		event.TaskConcluded, event.TaskCancelRequested:
+		return taskLine(p)
+	case event.PublicationRequested, event.PublicationAdvanced, event.PublicationFailed, event.PublicationRetryRequested,
+		event.ReleasePublished, event.ReleaseFailed, event.ArtifactExported:
+		return releaseLine(p)
+	case event.CandidateAssembled, event.CandidateRejected, event.GateOpened, event.GateClosed, event.GateApproved,
+		event.GateHeld, event.GateResumed:
+		return gateLine(p)
+	default:
+		return runLine(p)
+	}
+}
+
+// TaskOf is the task that a fact is about, or "".
+func TaskOf(p event.Payload) release.TaskID {
+	switch p := p.(type) {
+	case event.TaskRequested:
+		return p.Task
+	case event.TaskDispatched:
+		return p.Task
+	case event.TaskStarted:
+		return p.Task
+	case event.TaskFinished:
+		return p.Task
+	case event.TaskDelayed:
+		return p.Task
+	case event.TaskConcluded:
+		return p.Task
+	case event.TaskCancelRequested:
+		return p.Task
+	default:
+		return ""
+	}
+}
+
+func runLine(p event.Payload) (string, Tone) {
+	switch p := p.(type) {
+	case event.ChangeReceived:
+		return fmt.Sprintf("%s of %s received from %s: %s", kindWord(p.Change.Kind), Place(p.Change),
+			cmp.Or(p.Change.Author, "an unknown author"), p.Change.Title), Plain
+	case event.ChangeIgnored:
+		return because(fmt.Sprintf("%s ignored", kindWord(p.Kind)), p.Reason), Plain
+	case event.RunPlanned:
+		return fmt.Sprintf("run planned: %d to build, %d to test, %d skipped, %d targets", p.Builds, p.Tests, p.Skipped,
+			len(p.Targets)), Plain
+	case event.RunRejected:
+		return rejectedLine(p), Bad
+	case event.RunCancelRequested:
+		return because(fmt.Sprintf("%s asked to cancel the run", cmp.Or(p.By, "somebody")), p.Reason), Warn
+	case event.RunRetryRequested:
+		return fmt.Sprintf("%s asked to retry %s", cmp.Or(p.By, "somebody"), tasks(p.Tasks)), Warn
+	case event.RunFinished:
+		return because("run ended in "+string(p.Outcome), p.Reason), toneOf(p.Outcome)
+	case event.PoolDrainRequested:
+		verb := "stop giving work to"
+		if p.Resume {
+			verb = "give work again to"
+		}
+		return because(fmt.Sprintf("%s asked to %s pool %s", cmp.Or(p.By, "somebody"), verb, p.Pool), p.Reason), Warn
+	case event.ExecutorHeartbeat:
+		return fmt.Sprintf("executor %s of pool %s lives", p.Executor, p.Pool), Plain
+	default:
+		return string(p.EventType()), Plain
+	}
+}
+
+func taskLine(p event.Payload) (string, Tone) {
+	switch p := p.(type) {
+	case event.TaskRequested:
+		return fmt.Sprintf("%s wanted on pool %s", cmp.Or(p.Name, string(p.Task)), p.Pool), Plain
+	case event.TaskDispatched:
+		return because(fmt.Sprintf("%s attempt %d given to pool %s", p.Task, p.Attempt, p.Pool), p.Reason), Plain
+	case event.TaskStarted:
+		return fmt.Sprintf("%s attempt %d started on %s", p.Task, p.Attempt, p.Executor), Plain
+	case event.TaskFinished:
+		return because(fmt.Sprintf("%s attempt %d ended: %s", p.Task, p.Attempt, ended(p.Outcome, p.Class)), p.Reason),
+			toneOf(p.Outcome)
+	case event.TaskDelayed:
+		return because(fmt.Sprintf("%s attempt %d waits until %s", p.Task, p.Attempt, p.Until.UTC().Format(time.TimeOnly)),
+			p.Reason), Warn
+	case event.TaskConcluded:
+		return because(fmt.Sprintf("%s given up after %s: %s", p.Task, count(int(p.Attempts), "attempt"),
+			ended(p.Outcome, p.Class)), p.Reason), toneOf(p.Outcome)
+	case event.TaskCancelRequested:
+		return because(fmt.Sprintf("%s attempt %d told to stop", p.Task, p.Attempt), p.Reason), Warn
+	default:
+		return string(p.EventType()), Plain
+	}
+}
+
+func gateLine(p event.Payload) (string, Tone) {
+	switch p := p.(type) {
+	case event.CandidateAssembled:
+		return fmt.Sprintf("candidate assembled: %s of commit %s", count(int(p.Artifacts), "artifact"), p.Commit.Short()), Good
+	case event.CandidateRejected:
+		return because("the builds give no candidate", strings.Join(p.Reasons, "; ")), Bad
+	case event.GateOpened:
+		return fmt.Sprintf("gate opened: %s met", count(len(p.Conditions), "condition")), Good
+	case event.GateClosed:
+		return because("gate closed", cmp.Or(p.Reason, unmet(p.Conditions))), Bad
+	case event.GateApproved:
+		return because(cmp.Or(p.By, "somebody")+" approved the release", p.Note), Good
+	case event.GateHeld:
+		return because(cmp.Or(p.By, "somebody")+" holds the gate", p.Reason), Warn
+	case event.GateResumed:
+		return cmp.Or(p.By, "somebody") + " lifted the holds of the gate", Plain
+	default:
+		return string(p.EventType()), Plain
+	}
+}
+
+func releaseLine(p event.Payload) (string, Tone) {
+	switch p := p.(type) {
+	case event.PublicationRequested:
+		return fmt.Sprintf("target %s is to be %s", p.Target, p.State), Plain
+	case event.PublicationAdvanced:
+		tone := Plain
+		if p.State == release.Verified {
+			tone = Good
+		}
+		return because(fmt.Sprintf("target %s is %s", p.Target, p.State), p.Detail), tone
+	case event.PublicationFailed:
+		return because(fmt.Sprintf("target %s could not be %s", p.Target, p.State), p.Reason), Bad
+	case event.PublicationRetryRequested:
+		return cmp.Or(p.By, "somebody") + " asked the failed targets to go on", Warn
+	case event.ReleasePublished:
+		return fmt.Sprintf("release published and verified on %s", count(len(p.Targets), "target")), Good
+	case event.ReleaseFailed:
+		return because("release failed", strings.Join(p.Reasons, "; ")), Bad
+	case event.ArtifactExported:
+		return fmt.Sprintf("%s exported to %s: %s, %d bytes", p.Part, p.Location, count(int(p.Files), "file"), p.Bytes), Plain
+	default:
+		return string(p.EventType()), Plain
+	}
+}

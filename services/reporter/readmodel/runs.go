@@ -1,0 +1,85 @@
+package readmodel
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/store"
+)
+
+// RunsQuery says which runs to list: the newest first, born before a place in the stream.
+type RunsQuery struct {
+	Limit   int
+	Before  uint64 // 0 begins with the newest
+	Project string
+	Branch  string
+	State   string // a state, or "failed" for every state that somebody should look at
+}
+
+// Runs lists runs. next is the Before of the page after this one, 0 when there is none.
+func (m *Model) Runs(ctx context.Context, q RunsQuery) (runs []Run, next uint64, err error) {
+	where, args := q.where()
+	query := "SELECT " + runColumns + " FROM runs WHERE " + where + " ORDER BY born DESC LIMIT ?"
+	runs, err = collect(ctx, m.db, query, append(args, q.Limit+1), scanRun)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(runs) > q.Limit {
+		runs = runs[:q.Limit]
+		next = runs[q.Limit-1].Born
+	}
+	return runs, next, m.count(ctx, runs)
+}
+
+func (q RunsQuery) where() (string, []any) {
+	before := q.Before
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	terms, args := []string{"born < ?"}, []any{int64(min(before, math.MaxInt64))}
+	for _, t := range []struct{ column, value string }{{"project", q.Project}, {"branch", q.Branch}} {
+		if t.value != "" {
+			terms, args = append(terms, t.column+" = ?"), append(args, t.value)
+		}
+	}
+	switch q.State {
+	case "":
+	case "failed":
+		terms = append(terms, "state IN (?, ?, ?)")
+		args = append(args, StateRejected, string(release.Failure), string(release.Error))
+	case StateReceived, StateIgnored:
+		terms, args = append(terms, stateColumn+" = ?"), append(args, q.State)
+	default:
+		terms, args = append(terms, "state = ?"), append(args, q.State)
+	}
+	return strings.Join(terms, " AND "), args
+}
+
+// count fills in how many tasks of each run are in which state.
+func (m *Model) count(ctx context.Context, runs []Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	var args []any
+	at := map[release.RunID]int{}
+	for i := range runs {
+		args = append(args, string(runs[i].ID))
+		at[runs[i].ID] = i
+		runs[i].Tasks = Counts{}
+	}
+	counts, err := collect(ctx, m.db,
+		"SELECT run, state, COUNT(*) FROM tasks WHERE run IN ("+store.In(len(args))+") GROUP BY run, state", args,
+		func(c *stateCount) []any { return []any{&c.run, opt(&c.state), &c.n} })
+	for _, c := range counts {
+		runs[at[c.run]].Tasks[c.state] += c.n
+	}
+	return err
+}
+
+type stateCount struct {
+	run   release.RunID
+	state string
+	n     int
+}
