@@ -1,0 +1,147 @@
+package definition
+
+import "strings"
+
+// checker has what the checks of a whole definition share.
+type checker struct {
+	def  *Definition
+	jobs map[string]*Job
+	test map[string]bool // names of tests
+	*source
+	conditions *conditions
+}
+
+// check notes everything that is wrong with a decoded definition beyond its form.
+func check(def *Definition, s *source) {
+	c := &checker{def: def, source: s, jobs: map[string]*Job{}, test: map[string]bool{}}
+	if len(s.problems) > 0 && def.Project.Value == "" {
+		return
+	}
+	c.index()
+	conditions, err := newConditions(&def.Settings, def.matrixKeys())
+	if err != nil {
+		s.fail(Pos{1, 1}, "", "%v", err)
+		return
+	}
+	c.conditions = conditions
+	checkTop(c)
+	checkTriggers(c)
+	checkSettings(c)
+	checkPools(c)
+	for _, e := range c.all() {
+		checkJob(c, e)
+	}
+	checkCycles(c)
+	checkGate(c)
+	checkPublish(c)
+}
+
+func (c *checker) index() {
+	for _, list := range []Map[Job]{c.def.Builds, c.def.Tests} {
+		for i := range list {
+			if _, twice := c.jobs[list[i].Name]; twice {
+				c.fail(list[i].At, "rename one of them", "job %q is both a build and a test", list[i].Name)
+			}
+			c.jobs[list[i].Name] = &list[i].Value
+		}
+	}
+	for _, e := range c.def.Tests {
+		c.test[e.Name] = true
+	}
+}
+
+// all lists every job, builds first.
+func (c *checker) all() []Entry[Job] {
+	return append(append([]Entry[Job](nil), c.def.Builds...), c.def.Tests...)
+}
+
+// matrixKeys lists the key of every matrix once, except those that mean something else already.
+func (def *Definition) matrixKeys() []string {
+	keys := map[string]bool{}
+	for _, list := range []Map[Job]{def.Builds, def.Tests} {
+		for _, e := range list {
+			for _, k := range e.Value.Matrix.keys() {
+				keys[k] = identifier.MatchString(k)
+			}
+		}
+	}
+	for _, r := range reservedNames() {
+		delete(keys, r)
+	}
+	var out []string
+	for _, k := range keysOf(keys) {
+		if keys[k] {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// keys lists the names of the axes, and those that only included rows have.
+func (m *Matrix) keys() []string {
+	var out []string
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	for _, a := range m.Axes {
+		add(a.Name)
+	}
+	for _, row := range m.Include {
+		for _, e := range row {
+			add(e.Name)
+		}
+	}
+	return out
+}
+
+func checkTop(c *checker) {
+	def := c.def
+	if v := def.Project; v.At.Line > 0 && !projectName.MatchString(v.Value) {
+		c.fail(v.At, "", "expected a project name of letters, digits, dots and dashes, found %q", shorten(printable(v.Value), 60))
+	}
+	if v := def.Release.Branch; v.At.Line > 0 && v.Value == "" {
+		c.fail(v.At, "", "release.branch is empty")
+	}
+	if def.Release.Approvals.Value < 0 {
+		c.fail(def.Release.Approvals.At, "", "expected a number of people from 0, found %d", def.Release.Approvals.Value)
+	}
+	for _, glob := range append(append([]Text(nil), def.Release.Also...), def.Release.Tags...) {
+		c.glob(glob)
+	}
+	for _, t := range []Trigger{def.Triggers.Push, def.Triggers.PullRequest, def.Triggers.Tag} {
+		for _, glob := range append(append([]Text(nil), t.Branches...), t.Tags...) {
+			c.glob(glob)
+		}
+	}
+	for _, e := range def.Environments {
+		c.variables(e.Value.Vars)
+		c.secrets(e.Value.Secrets)
+	}
+	if len(def.Builds) == 0 && len(def.Tests) == 0 {
+		c.fail(Pos{1, 1}, "add builds: {wheel: {run: make wheel, outputs: {wheel: \"dist/*.whl\"}}}", "the definition has no jobs")
+	}
+}
+
+func (c *checker) variables(vars Map[Text]) {
+	for _, e := range vars {
+		if !identifier.MatchString(e.Name) {
+			c.fail(e.At, "", "expected a variable's name of letters, digits and _, found %q", shorten(printable(e.Name), 60))
+		}
+		if strings.HasPrefix(e.Name, "SLUICE_") {
+			c.fail(e.At, "", "variables that begin with SLUICE_ are set by the platform, found %q", e.Name)
+		}
+	}
+}
+
+func (c *checker) secrets(names []Text) {
+	for _, t := range names {
+		if !identifier.MatchString(t.Value) {
+			c.fail(t.At, "name the secret; its value never stands in a definition",
+				"expected a secret's name of letters, digits and _")
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package definition
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// glob checks a pattern. Patterns of release are path.Match's, all others doublestar's; the former are a subset.
+func (c *checker) glob(t Text) {
+	if t.Value == "" || !doublestar.ValidatePattern(t.Value) {
+		c.fail(t.At, "", "expected a glob, found %q", shorten(printable(t.Value), 60))
+		return
+	}
+	if _, err := path.Match(t.Value, ""); err != nil {
+		c.fail(t.At, "", "expected a glob, found %q", shorten(printable(t.Value), 60))
+	}
+}
+
+func checkSettings(c *checker) {
+	if s := &c.def.Settings; s.At.Line > 0 && !s.Map {
+		c.fail(s.At, "", "expected a map of settings")
+	}
+	c.settingNames(&c.def.Settings)
+	for _, e := range c.def.Presets {
+		for _, parent := range e.Value.Extends {
+			if _, ok := c.def.Presets.Get(parent.Value); !ok {
+				c.fail(parent.At, nearest(parent.Value, c.def.Presets.Names()), "unknown preset %q", shorten(parent.Value, 60))
+			}
+		}
+		if _, cycle := c.def.presetOrder(e.Name, nil, map[string]bool{}); cycle != nil && cycle[0] == e.Name {
+			c.fail(e.At, "", "presets extend each other in a circle: %s", strings.Join(cycle, " → "))
+			continue
+		}
+		scratch := c.def.Settings.clone()
+		for _, set := range e.Value.Set {
+			if problem, hint := scratch.override(set.Name, set.Value); problem != "" {
+				c.fail(set.At, hint, "%s", problem)
+			}
+		}
+	}
+	for _, e := range c.def.Definitions {
+		if !settingName.MatchString(e.Name) {
+			c.fail(e.At, "", "expected a name of letters, digits, - and _, found %q", shorten(printable(e.Name), 60))
+		}
+	}
+}
+
+func (c *checker) settingNames(s *Setting) {
+	for i := range s.Keys {
+		if name := s.Keys[i].Name; !settingName.MatchString(name) {
+			c.fail(s.Keys[i].At, "", "expected a setting's name of letters, digits, - and _, found %q", shorten(printable(name), 60))
+		}
+		c.settingNames(&s.Keys[i].Value)
+	}
+}
+
+func checkPools(c *checker) {
+	seen := map[string]bool{}
+	for _, p := range c.def.Pools {
+		if !jobName.MatchString(p.Name.Value) && p.Name.At.Line > 0 {
+			c.fail(p.Name.At, "", "expected a pool's name of letters, digits, - and _, found %q", shorten(printable(p.Name.Value), 60))
+		}
+		if seen[p.Name.Value] && len(p.Match) == 0 {
+			c.fail(p.At, "", "pool %q is given twice", p.Name.Value)
+		}
+		seen[p.Name.Value] = true
+		c.variables(p.Variables)
+	}
+}
+
+// poolNames lists the pools of a definition.
+func (def *Definition) poolNames() []string {
+	out := make([]string, len(def.Pools))
+	for i, p := range def.Pools {
+		out[i] = p.Name.Value
+	}
+	return out
+}
+
+// gateKinds are the kinds of change that a definition can let publish; which of them may is release's to say.
+func gateKinds() []string {
+	return []string{string(release.Push), string(release.Tag), string(release.Manual)}
+}
+
+func checkGate(c *checker) {
+	for _, t := range c.def.Gate.On {
+		if !slices.Contains(gateKinds(), t.Value) {
+			c.fail(t.At, nearest(t.Value, gateKinds()), "%q never publishes, expected %s", shorten(printable(t.Value), 40), orList(gateKinds()))
+		}
+	}
+	valid := []string{"builds", "tests", "tests.stable"}
+	for _, e := range c.def.Tests {
+		valid = append(valid, "tests."+e.Name)
+	}
+	for _, t := range c.def.Gate.Require {
+		if !slices.Contains(valid, t.Value) {
+			c.fail(t.At, nearest(t.Value, valid), "the gate requires %q, expected one of %s", shorten(printable(t.Value), 60), enumerate(valid, 20))
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package definition
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// The bounds of a plan.
+const (
+	maxTasks = 50_000
+	maxEdges = 1_000_000
+	maxBytes = 64 << 20 // of text in all tasks together
+)
+
+// Request is what a definition is resolved for.
+type Request struct {
+	Change      release.Change
+	Changed     []string // paths that the change touches; nil means unknown, which is everything
+	Environment string   // of Definition.Environments; "" for the default
+	Presets     []string // applied in order, before Set
+	Set         []string // "a.b=VALUE", applied in order
+	Select      []string // globs on a task's id or name; what the chosen ones need comes with them
+}
+
+// Resolve makes the plan of a definition for one change. It is pure: the same definition and the same request give
+// the same bytes. The error is an Errors with everything that does not resolve.
+func Resolve(def *Definition, req Request) (*plan.Plan, error) {
+	r, err := newResolver(def, req)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func(){
+		r.override,   // settings, presets, environment
+		r.expand,     // jobs to tasks, by their matrices
+		r.identify,   // ids and names
+		r.conditions, // if, unless
+		r.concern,    // changed paths
+		r.link,       // needs by matrix
+		r.choose,     // select
+		r.fill,       // text, pools
+		r.gate,
+		r.targets,
+	} {
+		step()
+		if len(r.problems) > 0 {
+			return nil, r.problems.orNil()
+		}
+	}
+	return r.plan, nil
+}
+
+// resolver is the state of one resolution, filled step by step.
+type resolver struct {
+	*source
+	def  *Definition
+	req  Request
+	plan *plan.Plan
+
+	settings    Setting
+	environment *Environment
+	defaults    Map[Text] // variables of the environment named default, when another or none is chosen
+	known       map[string]string
+	evaluator   *conditions
+
+	jobs   []*job
+	byName map[string]*job
+	tasks  int
+	edges  int
+	bytes  int
+	ids    map[release.TaskID]*task // of every task, also of those left out
+}
+
+// job is a job of the definition and the tasks that it becomes.
+type job struct {
+	Entry[Job]
+	kind  release.TaskKind
+	tasks []*task
+	rows  map[string]*rowIndex
+}
+
+// task is one row of a job; it is in the plan unless skipped says why not.
+type task struct {
+	job     *job
+	values  map[string]string
+	order   []string // of the keys
+	id      release.TaskID
+	name    string
+	why     string
+	skipped string
+	number  int // its place among the job's tasks
+	level   int // of tasks of its kind that come one after the other
+	needs   []*task
+	inputs  []input
+}
+
+// input is what one need of a task resolved to.
+type input struct {
+	job, kind string
+	from      []*task
+}
+
+func newResolver(def *Definition, req Request) (*resolver, error) {
+	s := &source{file: def.source.file, text: def.source.text, lines: def.source.lines}
+	evaluator, err := newConditions(&def.Settings, def.matrixKeys())
+	if err != nil {
+		return nil, err
+	}
+	project := def.Project.Value
+	r := &resolver{
+		source: s, def: def, req: req, evaluator: evaluator, byName: map[string]*job{},
+		plan: &plan.Plan{
+			Project: project, Definition: def.Digest, Change: req.Change, Release: def.Policy(),
+			Tasks: []plan.Task{}, Skipped: []plan.Skipped{}, Warnings: []string{},
+		},
+	}
+	for kind, list := range [2]Map[Job]{def.Builds, def.Tests} {
+		for _, e := range list {
+			j := &job{Entry: e, kind: [2]release.TaskKind{release.Build, release.Test}[kind]}
+			r.jobs = append(r.jobs, j)
+			r.byName[e.Name] = j
+		}
+	}
+	return r, nil
+}
+
+// refuse notes a problem of the request, which has no place in the text.
+func (r *resolver) refuse(what, hint, format string, args ...any) {
+	r.problems = append(r.problems, Problem{File: what, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+func (r *resolver) warn(format string, args ...any) {
+	r.plan.Warnings = append(r.plan.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (r *resolver) skip(name, why string) {
+	r.plan.Skipped = append(r.plan.Skipped, plan.Skipped{Name: name, Why: why})
+}
+
+// left reports whether any task of the job is in the plan.
+func (j *job) left() bool {
+	return slices.ContainsFunc(j.tasks, func(t *task) bool { return t.skipped == "" })
+}

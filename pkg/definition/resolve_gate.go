@@ -1,0 +1,162 @@
+package definition
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// gate lists the tests that the gate demands. A required test that is left out is told, and where the change could
+// be published, a gate that would demand no test at all is an error: missing is not passing.
+func (r *resolver) gate() {
+	r.plan.Gate = plan.Gate{Builds: true, On: r.gateOn()}
+	seen := map[release.TaskID]bool{}
+	for _, require := range r.requires() {
+		if require.Value == "builds" {
+			continue
+		}
+		found := 0
+		for _, j := range r.jobs {
+			if !required(require.Value, j) {
+				continue
+			}
+			for _, t := range j.tasks {
+				switch {
+				case t.skipped != "":
+					r.warn("the gate requires %s, which is left out: %s", t.name, t.skipped)
+				default:
+					seen[t.id] = true
+					found++
+				}
+			}
+		}
+		if found == 0 && r.couldPublish() {
+			r.fail(require.At, "write gate: {require: [builds]} to publish without tests",
+				"the gate requires %s, but this plan has no such test: missing is not passing", require.Value)
+		}
+	}
+	for _, t := range r.plan.Tasks {
+		if seen[t.ID] {
+			r.plan.Gate.Tests = append(r.plan.Gate.Tests, t.ID)
+		}
+	}
+}
+
+func (r *resolver) requires() []Text {
+	if stated := r.def.Gate.Require; len(stated) > 0 {
+		return stated
+	}
+	at := r.def.Gate.At
+	if at.Line == 0 {
+		at = Pos{1, 1}
+	}
+	return []Text{{Value: "builds", At: at}, {Value: "tests.stable", At: at}}
+}
+
+func required(require string, j *job) bool {
+	if j.kind != release.Test {
+		return false
+	}
+	switch require {
+	case "tests":
+		return true
+	case "tests.stable":
+		return j.Value.Stable.Or(true)
+	}
+	return strings.TrimPrefix(require, "tests.") == j.Name
+}
+
+func (r *resolver) gateOn() []string {
+	if on := Strings(r.def.Gate.On); len(on) > 0 {
+		return on
+	}
+	on := []string{string(release.Push)}
+	if len(r.def.Release.Tags) > 0 {
+		on = append(on, string(release.Tag))
+	}
+	return on
+}
+
+// couldPublish reports whether this plan may end in a publication.
+func (r *resolver) couldPublish() bool {
+	ok, _ := r.mayPublish()
+	return ok
+}
+
+func (r *resolver) mayPublish() (bool, string) {
+	if len(r.req.Select) > 0 {
+		return false, "only a part of the plan is selected"
+	}
+	allowed, why := r.plan.Release.Allows(r.req.Change)
+	if !allowed {
+		return false, why
+	}
+	if on := r.plan.Gate.On; !slices.Contains(on, string(r.req.Change.Kind)) {
+		return false, "gate.on is " + strings.Join(on, ", ") + "; this is a " + string(r.req.Change.Kind) + " run"
+	}
+	return true, why
+}
+
+// targets offers the places to publish to; those that are not offered are skipped with the reason.
+func (r *resolver) targets() {
+	may, why := r.mayPublish()
+	values := r.sharedValues()
+	for _, e := range r.def.Publish {
+		name := "publish " + e.Name
+		if !may {
+			r.skip(name, "not offered: "+why)
+			continue
+		}
+		when := why
+		if reason, ok := r.offered(e, values); !ok {
+			r.skip(name, reason)
+			continue
+		} else if reason != "" {
+			when += ", and " + reason
+		}
+		r.offer(e, when)
+	}
+}
+
+func (r *resolver) offered(e Entry[Target], values map[string]any) (reason string, ok bool) {
+	if t := e.Value.If; t.At.Line > 0 {
+		if holds, _ := r.holds(t, e.Name, values); !holds {
+			return "its condition does not hold: if " + t.Value, false
+		}
+		reason = "if " + t.Value + " holds"
+	}
+	if t := e.Value.Unless; t.At.Line > 0 {
+		if holds, _ := r.holds(t, e.Name, values); holds {
+			return "its condition holds: unless " + t.Value, false
+		}
+	}
+	return reason, true
+}
+
+func (r *resolver) offer(e Entry[Target], when string) {
+	t := plan.Target{
+		Name: e.Name, Kind: e.Value.kind(e.Name), Select: Strings(e.Value.Artifacts), Options: map[string]string{}, When: when,
+	}
+	for _, a := range e.Value.Artifacts {
+		if !r.made(a.Value) {
+			r.fail(a.At, "give the target a condition", "target %s takes %s, but every task that makes it is left out", e.Name, a.Value)
+		}
+	}
+	for _, o := range e.Value.Options {
+		t.Options[o.Name] = r.text(o.Value).render(r.lookup(&task{name: "publish " + e.Name}))
+	}
+	r.plan.Targets = append(r.plan.Targets, t)
+}
+
+// made reports whether a task of the plan makes what a selector names.
+func (r *resolver) made(selector string) bool {
+	of, kind, dotted := strings.Cut(selector, ".")
+	if !dotted {
+		of, kind = "", selector
+	}
+	return slices.ContainsFunc(r.jobs, func(j *job) bool {
+		return j.kind == release.Build && j.left() && (of == "" || j.Name == of) && slices.Contains(j.Value.Outputs.Names(), kind)
+	})
+}

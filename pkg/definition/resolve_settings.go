@@ -1,0 +1,106 @@
+package definition
+
+import (
+	"strings"
+)
+
+// override applies presets and --set to a copy of the settings, and chooses the environment. All of it holds or the
+// resolution fails: settings are never changed by half.
+func (r *resolver) override() {
+	r.settings = r.def.Settings.clone()
+	r.settings.Map = true
+	done := map[string]bool{}
+	for _, name := range r.req.Presets {
+		if _, ok := r.def.Presets.Get(name); !ok {
+			r.refuse("--preset "+shorten(printable(name), 60), nearest(name, r.def.Presets.Names()), "unknown preset, expected one of %s",
+				enumerate(r.def.Presets.Names(), 20))
+			continue
+		}
+		order, _ := r.def.presetOrder(name, nil, done)
+		for _, one := range order {
+			preset, _ := r.def.Presets.Get(one)
+			for _, set := range preset.Set {
+				if problem, hint := r.settings.override(set.Name, set.Value); problem != "" {
+					r.fail(set.At, hint, "%s", problem)
+				}
+			}
+		}
+	}
+	for _, text := range r.req.Set {
+		path, value, problems := parseSet(text)
+		r.problems = append(r.problems, problems...)
+		if len(problems) > 0 {
+			continue
+		}
+		if problem, hint := r.settings.override(path, value); problem != "" {
+			r.refuse("--set "+shorten(printable(text), 60), hint, "%s", problem)
+		}
+	}
+	r.chooseEnvironment()
+	r.known = r.constants()
+}
+
+const defaultEnvironment = "default"
+
+func (r *resolver) chooseEnvironment() {
+	r.environment = &Environment{}
+	if fallback, ok := r.def.Environments.Get(defaultEnvironment); ok {
+		r.defaults = fallback.Vars
+		r.environment.Secrets = fallback.Secrets
+	}
+	if r.req.Environment == "" {
+		return
+	}
+	chosen, ok := r.def.Environments.Get(r.req.Environment)
+	if !ok {
+		r.refuse("--env "+shorten(printable(r.req.Environment), 60), nearest(r.req.Environment, r.def.Environments.Names()),
+			"unknown environment, expected one of %s", enumerate(r.def.Environments.Names(), 20))
+		return
+	}
+	r.environment = chosen
+}
+
+// constants are the names of templates that mean the same in every task.
+func (r *resolver) constants() map[string]string {
+	out := map[string]string{"project": r.def.Project.Value, "environment": r.req.Environment}
+	for name, value := range changeText(r.req.Change) {
+		out["change."+name] = value
+	}
+	for short, long := range shortForms() {
+		out[short] = out[long]
+	}
+	walkSettings("settings", &r.settings, func(path string, s *Setting) {
+		if _, list := s.Item.([]any); !list {
+			out[path] = s.Text
+		}
+	})
+	return out
+}
+
+// variables merges maps of variables; a later one wins.
+func (r *resolver) variables(maps ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range maps {
+		for k, v := range m {
+			out[k] = v
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func textMap(m Map[Text]) map[string]string {
+	out := make(map[string]string, len(m))
+	for _, e := range m {
+		out[e.Name] = e.Value.Value
+	}
+	return out
+}
+
+// fromChange reports whether a name is a stranger's to choose: a part of the change.
+func fromChange(name string) bool {
+	_, short := shortForms()[name]
+	return short || strings.HasPrefix(name, "change.")
+}

@@ -1,0 +1,207 @@
+package definition
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// conditions leaves out the tasks whose if does not hold or whose unless does.
+func (r *resolver) conditions() {
+	shared := r.sharedValues()
+	for _, j := range r.jobs {
+		for _, t := range j.tasks {
+			t.why = "every " + string(j.kind) + " is made"
+			values := shared
+			if len(t.order) > 0 && j.Value.conditional() {
+				values = withRow(shared, t)
+			}
+			r.apply(t, j.Value.If, true, values)
+			r.apply(t, j.Value.Unless, false, values)
+		}
+	}
+}
+
+func (j *Job) conditional() bool { return j.If.At.Line > 0 || j.Unless.At.Line > 0 }
+
+func (r *resolver) sharedValues() map[string]any {
+	out := changeValues(r.req.Change)
+	vars := r.variables(textMap(r.defaults), textMap(r.environment.Vars))
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	out["env"], out["environment"] = vars, r.req.Environment
+	walkSettings("settings", &r.settings, func(path string, s *Setting) { out[path] = s.value() })
+	return out
+}
+
+func withRow(shared map[string]any, t *task) map[string]any {
+	out := make(map[string]any, len(shared)+2*len(t.order))
+	for k, v := range shared {
+		out[k] = v
+	}
+	for k, v := range t.values {
+		out[k], out["matrix."+k] = v, v
+	}
+	return out
+}
+
+func (r *resolver) apply(t *task, text Text, want bool, values map[string]any) {
+	if text.At.Line == 0 || t.skipped != "" {
+		return
+	}
+	holds, ok := r.holds(text, t.name, values)
+	switch {
+	case !ok:
+	case holds != want && want:
+		t.skipped = "its condition does not hold: if " + text.Value
+	case holds != want:
+		t.skipped = "its condition holds: unless " + text.Value
+	case want:
+		t.why = "if " + text.Value + " holds"
+	}
+}
+
+// holds evaluates a condition; what cannot be evaluated is a problem, not an answer.
+func (r *resolver) holds(text Text, who string, values map[string]any) (holds, ok bool) {
+	cond := r.evaluator.compile(text.Value)
+	if cond.problem != "" {
+		r.fail(text.At, "", "cannot read condition: %s", shorten(printable(cond.problem), 300))
+		return false, false
+	}
+	holds, err := r.evaluator.eval(cond, values)
+	if err != nil {
+		r.fail(text.At, "matrix values are text: compare them with text, or write int(gpu) >= 2",
+			"cannot evaluate the condition of %s: %s", who, shorten(printable(err.Error()), 200))
+	}
+	return holds, err == nil
+}
+
+// concern leaves out the jobs that no changed path concerns. A change that may publish is always made whole.
+func (r *resolver) concern() {
+	publishes, _ := r.def.Policy().Allows(r.req.Change)
+	if len(r.def.Changed) == 0 || r.req.Changed == nil || publishes {
+		return
+	}
+	concerned, reason := map[string]string{}, ""
+	for _, path := range r.req.Changed {
+		rule := slices.IndexFunc(r.def.Changed, func(rule Rule) bool { return matchesAny(rule.Paths, path) })
+		if rule < 0 {
+			reason = "no rule of changed matches " + path + ", so it concerns everything"
+			break
+		}
+		for _, name := range r.def.Changed[rule].Jobs {
+			r.mark(concerned, name.Value, "changed path "+path+" concerns "+name.Value)
+		}
+	}
+	for _, j := range r.jobs {
+		why, ok := concerned[j.Name]
+		for _, t := range j.tasks {
+			switch {
+			case t.skipped != "":
+			case reason != "":
+				t.why = reason
+			case ok:
+				t.why = why
+			default:
+				t.skipped = "no changed path concerns it"
+			}
+		}
+	}
+}
+
+// mark notes a job and everything that it needs.
+func (r *resolver) mark(concerned map[string]string, name, why string) {
+	if _, known := concerned[name]; known || r.byName[name] == nil {
+		return
+	}
+	concerned[name] = why
+	for _, need := range r.byName[name].Value.needed() {
+		r.mark(concerned, need, why)
+	}
+}
+
+func matchesAny(globs []Text, path string) bool {
+	return slices.ContainsFunc(globs, func(g Text) bool {
+		ok, _ := doublestar.Match(g.Value, path)
+		return ok
+	})
+}
+
+// choose keeps the tasks that --select names, and everything that they need.
+func (r *resolver) choose() {
+	if len(r.req.Select) == 0 {
+		return
+	}
+	keep := map[*task]string{}
+	for _, glob := range r.req.Select {
+		if !doublestar.ValidatePattern(glob) {
+			r.refuse("--select "+shorten(printable(glob), 60), "", "expected a glob on a task's id or name")
+			continue
+		}
+		found := 0
+		for _, t := range r.everyTask() {
+			if t.skipped == "" && t.named(glob) {
+				r.keep(keep, t, "selected by "+glob)
+				found++
+			}
+		}
+		if found == 0 {
+			r.refuse("--select "+shorten(printable(glob), 60), nearest(glob, r.taskNames()), "no task has such an id or name")
+		}
+	}
+	for _, t := range r.everyTask() {
+		why, kept := keep[t]
+		if kept {
+			t.why = why
+		} else if t.skipped == "" {
+			t.skipped = "not selected"
+		}
+	}
+}
+
+func (t *task) named(glob string) bool {
+	id, _ := doublestar.Match(glob, string(t.id))
+	// A slash in a value is a letter like any other: * matches it.
+	name, _ := doublestar.Match(strings.ReplaceAll(glob, "/", "|"), strings.ReplaceAll(t.name, "/", "|"))
+	return id || name || glob == t.job.Name
+}
+
+// keep walks the needs with a list of its own, since a chain of needs may be long.
+func (r *resolver) keep(keep map[*task]string, t *task, why string) {
+	type step struct {
+		task *task
+		why  string
+	}
+	todo := []step{{t, why}}
+	for len(todo) > 0 {
+		now := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if _, known := keep[now.task]; known {
+			continue
+		}
+		keep[now.task] = now.why
+		for _, need := range now.task.needs {
+			todo = append(todo, step{need, "needed by " + now.task.name})
+		}
+	}
+}
+
+func (r *resolver) everyTask() []*task {
+	out := make([]*task, 0, r.tasks)
+	for _, j := range r.jobs {
+		out = append(out, j.tasks...)
+	}
+	return out
+}
+
+func (r *resolver) taskNames() []string {
+	var out []string
+	for _, j := range r.jobs {
+		out = append(out, j.Name)
+	}
+	sort.Strings(out)
+	return out
+}

@@ -1,0 +1,62 @@
+package definition
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
+// Schema is the JSON Schema (2020-12) of a definition, derived from the same tags that the parser reads.
+func Schema() []byte {
+	defs := schemaNode{}
+	root := objectSchema(reflect.TypeFor[Definition](), defs)
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "sluice.yaml"
+	root["$defs"] = defs
+	out, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		// Only strings, numbers, lists and maps are in it.
+		panic("cannot write the schema: " + err.Error())
+	}
+	return append(out, '\n')
+}
+
+// objectSchema describes a struct by its keys, and what those refer to under defs.
+func objectSchema(t reflect.Type, defs schemaNode) schemaNode {
+	properties, required := schemaNode{}, []string{}
+	for _, k := range keysOfType(t) {
+		s := shapeOf(t.Field(k.index).Type)
+		properties[k.name] = described(s.schema, k)
+		if k.required {
+			required = append(required, k.name)
+		}
+		define(s.of, defs)
+	}
+	out := schemaNode{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}
+
+// define adds a struct that others refer to, once.
+func define(t reflect.Type, defs schemaNode) {
+	if t == nil || defs[defName(t)] != nil {
+		return
+	}
+	defs[defName(t)] = schemaNode{}
+	defs[defName(t)] = objectSchema(t, defs)
+}
+
+func defName(t reflect.Type) string { return strings.ToLower(t.Name()) }
+
+func described(s schemaNode, k key) schemaNode {
+	out := schemaNode{"description": k.doc}
+	for name, v := range s {
+		out[name] = v
+	}
+	if k.fallback != "" {
+		out["description"] = k.doc + " Default: " + k.fallback + "."
+	}
+	return out
+}

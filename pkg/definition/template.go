@@ -1,0 +1,142 @@
+package definition
+
+import (
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// template is a text with {{ name }} places. Nothing is executed: a name is looked up, and its value put in.
+type template struct {
+	at    Pos
+	parts []part
+}
+
+// part is literal text, or the name to look up, or both: the text goes first.
+type part struct {
+	text string
+	name string
+	at   Pos
+}
+
+const (
+	openMark, closeMark = "{{", "}}"
+	literalHint         = `to write {{ itself: {{ "{{" }}`
+)
+
+// parseTemplate splits a text at its marks; a mark that is not closed is a problem.
+func parseTemplate(s *source, t Text) *template {
+	out := &template{at: t.At}
+	rest, from := t.Value, t.At
+	for {
+		before, after, found := strings.Cut(rest, openMark)
+		if !found {
+			out.parts = append(out.parts, part{text: rest})
+			return out
+		}
+		inside, next, closed := cutMark(after)
+		if !closed {
+			s.fail(s.find(from, openMark), literalHint, "{{ is not closed by }}")
+			return out
+		}
+		at := s.find(from, openMark+inside+closeMark)
+		name := strings.TrimSpace(inside)
+		if quoted, ok := strings.CutPrefix(name, `"`); ok {
+			out.parts = append(out.parts, part{text: before + strings.TrimSuffix(quoted, `"`)})
+		} else {
+			out.parts = append(out.parts, part{text: before, name: name, at: at})
+		}
+		rest = next
+	}
+}
+
+// cutMark finds the end of a mark, which may hold a quoted {{ or }}.
+func cutMark(after string) (inside, next string, closed bool) {
+	trimmed := strings.TrimLeft(after, " ")
+	if strings.HasPrefix(trimmed, `"`) {
+		if end := strings.Index(trimmed[1:], `"`); end >= 0 {
+			rest := strings.TrimLeft(trimmed[end+2:], " ")
+			if next, ok := strings.CutPrefix(rest, closeMark); ok {
+				return after[:len(after)-len(next)-len(closeMark)], next, true
+			}
+		}
+	}
+	return strings.Cut(after, closeMark)
+}
+
+// bind replaces the names that lookup knows by their values; what remains is looked up for each task.
+func (t *template) bind(lookup func(name string, at Pos) (string, bool)) *template {
+	out := &template{at: t.at}
+	var text strings.Builder
+	for _, p := range t.parts {
+		text.WriteString(p.text)
+		if p.name == "" {
+			continue
+		}
+		if value, ok := lookup(p.name, p.at); ok {
+			text.WriteString(value)
+			continue
+		}
+		out.parts = append(out.parts, part{text: text.String(), name: p.name, at: p.at})
+		text.Reset()
+	}
+	out.parts = append(out.parts, part{text: text.String()})
+	return out
+}
+
+// render puts a task's values in.
+func (t *template) render(lookup func(name string, at Pos) string) string {
+	if len(t.parts) == 1 && t.parts[0].name == "" {
+		return t.parts[0].text
+	}
+	var b strings.Builder
+	for _, p := range t.parts {
+		b.WriteString(p.text)
+		if p.name != "" {
+			b.WriteString(lookup(p.name, p.at))
+		}
+	}
+	return b.String()
+}
+
+// changeText is what templates read of a change, by the name after "change.". The title and the author are left out:
+// they are free text of a stranger. The short forms commit, short_commit and branch mean the same.
+func changeText(c release.Change) map[string]string {
+	return map[string]string{
+		"kind": string(c.Kind), "repo": c.Repo, "ref": c.Ref, "branch": c.Branch, "tag": tagOf(c),
+		"commit": string(c.Commit), "short_commit": c.Commit.Short(), "number": number(c.Number),
+	}
+}
+
+func changeNames() []string { return keysOf(changeText(release.Change{})) }
+
+func number(n int32) string {
+	if n == 0 {
+		return ""
+	}
+	return formatInt(n)
+}
+
+// shortForms are the names that stand for others. A matrix key cannot be one of them.
+func shortForms() map[string]string {
+	return map[string]string{
+		"commit": "change.commit", "short_commit": "change.short_commit", "branch": "change.branch",
+	}
+}
+
+// reservedNames cannot be keys of a matrix: conditions and templates read something else by them.
+func reservedNames() []string {
+	return append([]string{"matrix", "settings", "change", "env", "environment", "project", "include", "exclude"},
+		keysOf(shortForms())...)
+}
+
+// safeInShell reports whether a stranger's text means itself in a shell, however it is quoted there.
+func safeInShell(s string) bool {
+	for _, r := range s {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && !strings.ContainsRune("_./:@%+=,-", r) {
+			return false
+		}
+	}
+	return !strings.HasPrefix(s, "-")
+}
