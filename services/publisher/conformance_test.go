@@ -66,7 +66,7 @@ func again(t *testing.T, w *world) {
 	r, ctx := candidate(t, w.release(t, "one")), t.Context()
 	probe, err := w.open(t).Probe(ctx, r)
 	check(t, err)
-	if len(probe.There) != 0 || len(probe.Missing) < len(r.Items) {
+	if probe.Present() != 0 || len(probe.Files) < len(r.Items) {
 		t.Fatalf("an empty place has %v", probe)
 	}
 	check(t, w.open(t).Stage(ctx, r))
@@ -87,7 +87,7 @@ func again(t *testing.T, w *world) {
 	if now := w.state(t); !reflect.DeepEqual(now, writes) {
 		t.Fatalf("published again:\n%v\nbefore:\n%v", now, writes)
 	}
-	if probe, err = w.open(t).Probe(ctx, r); err != nil || len(probe.Missing) != 0 {
+	if probe, err = w.open(t).Probe(ctx, r); err != nil || probe.Present() != len(probe.Files) {
 		t.Fatalf("after all: %v, %v", probe, err)
 	}
 	once(t, w)
@@ -174,7 +174,7 @@ func crashes(t *testing.T, w *world) {
 		if err := publish(t, fresh, r); err != nil {
 			t.Fatalf("crash %d: resumed: %v", n, err)
 		}
-		if probe, err := fresh.open(t).Probe(t.Context(), r); err != nil || len(probe.Missing) > 0 {
+		if probe, err := fresh.open(t).Probe(t.Context(), r); err != nil || probe.Present() != len(probe.Files) {
 			t.Fatalf("crash %d: %v, %v", n, probe, err)
 		}
 		once(t, fresh)

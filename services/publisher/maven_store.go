@@ -19,6 +19,7 @@ import (
 // mavenStore is where a Maven repository lies. Reading what is not there gives fs.ErrNotExist.
 type mavenStore interface {
 	where() string
+	location(name string) string
 	read(ctx context.Context, name string, limit int64) ([]byte, error)
 	sum(ctx context.Context, name string, size int64) (checksums, error)
 	stage(ctx context.Context, f mavenContent) error
@@ -66,6 +67,8 @@ type mavenFolder struct{ folder *folder }
 
 func (s mavenFolder) where() string { return "the repository in " + s.folder.path }
 
+func (s mavenFolder) location(name string) string { return path.Join(s.folder.path, name) }
+
 func (s mavenFolder) read(_ context.Context, name string, limit int64) ([]byte, error) {
 	return s.folder.read(name, limit)
 }
@@ -104,6 +107,8 @@ func (s mavenFolder) lock(ctx context.Context) (func(), error) { return s.folder
 type mavenServer struct{ remote *remote }
 
 func (s mavenServer) where() string { return clean(s.remote.base) }
+
+func (s mavenServer) location(name string) string { return s.remote.at(name) }
 
 func (s mavenServer) read(ctx context.Context, name string, limit int64) ([]byte, error) {
 	return s.remote.read(ctx, s.remote.at(name), limit)

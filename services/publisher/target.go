@@ -40,20 +40,32 @@ type Item struct {
 	Open     func(context.Context) (io.ReadCloser, error)
 }
 
-// Probe is what a target has already.
-type Probe struct {
-	There   []string // names that it holds with the same digest
-	Missing []string // names that are still to be published
+// Probe is what a target has already of a release.
+type Probe struct{ Files []File }
+
+// File is one thing that a target publishes, by the name that users ask for.
+type File struct {
+	Name     string
+	Digest   release.Digest
+	Location string // address or path, for people
+	Present  bool   // the target has it with this digest
+}
+
+// Present counts the files that are there.
+func (p Probe) Present() int {
+	n := 0
+	for _, f := range p.Files {
+		if f.Present {
+			n++
+		}
+	}
+	return n
 }
 
 func (p Probe) String() string {
-	return fmt.Sprintf("%d of %d already there", len(p.There), len(p.There)+len(p.Missing))
+	return fmt.Sprintf("%d of %d already there", p.Present(), len(p.Files))
 }
 
-func (p *Probe) add(name string, there bool) {
-	if there {
-		p.There = append(p.There, name)
-	} else {
-		p.Missing = append(p.Missing, name)
-	}
+func (p *Probe) add(name string, d release.Digest, location string, present bool) {
+	p.Files = append(p.Files, File{name, d, location, present})
 }

@@ -136,7 +136,7 @@ func (t *oci) Probe(ctx context.Context, r Release) (Probe, error) {
 			if err != nil {
 				return err
 			}
-			probe.add(img.repository+":"+tag, there)
+			probe.add(img.repository+":"+tag, release.Digest(l.root.Digest.String()), img.repository+":"+tag, there)
 		}
 		return nil
 	})

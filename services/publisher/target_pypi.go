@@ -122,7 +122,7 @@ func (t *pypi) missing(ctx context.Context, r Release) (missing []Item, probe Pr
 		if err != nil {
 			return nil, probe, err
 		}
-		probe.add(item.Artifact.Name, there)
+		probe.add(item.Artifact.Name, item.Artifact.Digest, clean(t.index.base), there)
 		if !there {
 			missing = append(missing, item)
 		}

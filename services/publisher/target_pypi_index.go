@@ -62,7 +62,7 @@ func (t *pypiIndex) Probe(_ context.Context, r Release) (Probe, error) {
 			if err != nil {
 				return err
 			}
-			probe.add(item.Artifact.Name, there)
+			probe.add(item.Artifact.Name, item.Artifact.Digest, path.Join(t.folder.path, pagePath(project, "")), there)
 		}
 		return nil
 	})

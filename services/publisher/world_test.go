@@ -11,10 +11,12 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"maps"
 	"net/http"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -250,10 +252,10 @@ func jar(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	for name, text := range files {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		w, err := z.Create(name)
 		check(t, err)
-		_, err = io.WriteString(w, text)
+		_, err = io.WriteString(w, files[name])
 		check(t, err)
 	}
 	check(t, z.Close())
