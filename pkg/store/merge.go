@@ -17,10 +17,6 @@ type Table struct {
 	First   []string // columns whose first value stays; of all others the last stays
 }
 
-// chunks are the numbers of rows that one statement merges. Few sizes mean few statements to prepare; many rows in one
-// mean few turns to the database.
-func chunks() []int { return []int{64, 16, 4, 1} }
-
 // Merger is a table with its statements prepared.
 type Merger struct {
 	table Table
@@ -30,7 +26,7 @@ type Merger struct {
 // Prepare makes a table ready to be merged into. The table must exist. Close of the database ends the merger.
 func (db *DB) Prepare(ctx context.Context, table Table) (*Merger, error) {
 	m := &Merger{table: table, stmts: map[int]*sql.Stmt{}}
-	for _, size := range chunks() {
+	for _, size := range db.dialect.chunks {
 		stmt, err := db.writer.PrepareContext(ctx, db.dialect.query(mergeSQL(table, size)))
 		if err != nil {
 			return nil, fault.New(fault.Internal, "cannot prepare a merge into %s: %w", table.Name, err)
@@ -43,7 +39,7 @@ func (db *DB) Prepare(ctx context.Context, table Table) (*Merger, error) {
 // Merge writes rows into a table. A row whose key is there already changes only the columns in which it is not NULL; so
 // a row says what is newly known, and what was known stays. No two rows of one call may have the same key.
 func (t *Tx) Merge(ctx context.Context, m *Merger, rows [][]any) error {
-	for _, size := range chunks() {
+	for _, size := range t.db.dialect.chunks {
 		for ; len(rows) >= size; rows = rows[size:] {
 			stmt := t.tx.StmtContext(ctx, m.stmts[size])
 			if _, err := stmt.ExecContext(ctx, slices.Concat(rows[:size]...)...); err != nil {
