@@ -210,6 +210,9 @@ func (w *watched) ReadAt(p []byte, off int64) (int, error) {
 		w.failed = err
 		return 0, err
 	}
+	if off < 0 {
+		return 0, io.ErrUnexpectedEOF // a zip may say so; that is not the store's failure
+	}
 	n, err := w.ReaderAt.ReadAt(p, off)
 	if err != nil && !errors.Is(err, io.EOF) {
 		w.failed = err
