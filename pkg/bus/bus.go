@@ -34,6 +34,7 @@ type Options struct {
 	Registry prometheus.Registerer // no metrics when nil
 	Replicas int                   // of each stream; 1 when 0
 	MaxBytes int64                 // of the stream of facts; 0 is without a limit
+	Onlooker bool                  // declares no streams: those of the services, with their limits, stay as they are
 }
 
 // Connect connects to a NATS server by URL and declares the streams.
@@ -73,6 +74,9 @@ func (b *Bus) open(ctx context.Context) error {
 		jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithDefaultTimeout(10*time.Second))
 	if err != nil {
 		return fmt.Errorf("cannot use JetStream: %w", err)
+	}
+	if b.options.Onlooker {
+		return nil
 	}
 	return b.declare(ctx)
 }
