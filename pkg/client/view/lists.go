@@ -1,0 +1,69 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/client"
+)
+
+// Artifacts prints a list of artifacts.
+func Artifacts(w io.Writer, s Style, list []client.Artifact) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "The run has no artifacts yet.")
+		return err
+	}
+	t := table{columns: []column{
+		{head: "TASK", least: 12}, {head: "NAME", least: 24}, {head: "TYPE", least: 6}, {head: "SIZE", right: true},
+		{head: "DIGEST", least: 19},
+	}}
+	for _, a := range list {
+		name := safe(a.Name)
+		if a.Directory {
+			name += "/"
+		}
+		t.row(cell{safe(a.Task), faint}, cell{name, plain}, cell{safe(a.Type), plain}, cell{size(a.Size), plain},
+			cell{safe(a.Digest), faint})
+	}
+	return t.write(w, s)
+}
+
+// toneOf is the tone that the reporter gives a fact.
+func toneOf(word string) tone {
+	switch word {
+	case "good":
+		return good
+	case "bad":
+		return bad
+	case "warn":
+		return warn
+	default:
+		return plain
+	}
+}
+
+// Moments prints facts, one line each: when, what, the fact in a sentence.
+func Moments(w io.Writer, s Style, list []client.Moment) error {
+	var b strings.Builder
+	for _, m := range list {
+		b.WriteString(Moment(s, m, ""))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Moment is one fact on one line; the run stands in it when there may be several.
+func Moment(s Style, m client.Moment, run string) string {
+	clock := m.At.Local().Format("15:04:05.000")
+	if day := m.At.Local().Format("2006-01-02"); !m.At.IsZero() && day != s.Now.Local().Format("2006-01-02") {
+		clock = day + " " + clock[:8]
+	}
+	if run != "" {
+		run = pad(client.Line(run), 17) + "  "
+	}
+	kind := pad(safe(m.Type), 22)
+	line := s.fit(safe(cmp.Or(m.Line, string(m.Type))), width(clock)+width(run)+width(kind)+4)
+	return fmt.Sprintf("%s  %s%s  %s\n", s.paint(faint, clock), run, s.paint(faint, kind), s.paint(toneOf(m.Tone), line))
+}

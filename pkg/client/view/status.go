@@ -1,0 +1,170 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/client"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// page is text that grows line by line.
+type page struct {
+	strings.Builder
+	style Style
+}
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+// title begins a part of a page.
+func (p *page) title(text string) { p.line("\n%s", p.style.paint(bold, text)) }
+
+// wrapped prints words on as many lines as they need, each behind indent.
+func (p *page) wrapped(indent, text string) {
+	limit := p.style.Width - width(indent)
+	if p.style.Width == 0 {
+		p.line("%s%s", indent, text)
+		return
+	}
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && width(line)+1+width(word) > max(limit, 20) {
+			p.line("%s%s", indent, line)
+			line = ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	if line != "" {
+		p.line("%s%s", indent, line)
+	}
+}
+
+func (p *page) table(t table) {
+	_ = t.write(p, p.style) // a strings.Builder takes everything
+}
+
+// Status prints a run on one screen: how it stands and why, what failed, the gate, the targets.
+func Status(w io.Writer, s Style, run client.Status) error {
+	p := &page{style: s}
+	p.head(run)
+	p.problems(run)
+	p.tasks(run)
+	p.candidate(run)
+	p.gate(run)
+	p.targets(run)
+	p.next(run)
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+func (p *page) head(status client.Status) {
+	run := status.Run
+	s, m := p.style, markOf(run.State)
+	p.line("%s  %s  %s", s.paint(m.tone, m.text()), s.paint(bold, safe(run.ID)), s.fit(change(run), width(m.text())+len(run.ID)+4))
+	if title := safe(run.Title); title != "" {
+		p.line("  %s", s.fit(title, 2))
+	}
+	about := []string{safe(run.Commit.Short())}
+	if run.Author != "" {
+		about = append(about, "by "+safe(run.Author))
+	}
+	if ago := s.age(run.Received); ago != "" {
+		about = append(about, ago+" ago")
+	}
+	if d := duration(s, run); d != "" {
+		about = append(about, cond(run.Ended(), "took ", "for ")+d)
+	}
+	p.line("  %s", s.paint(faint, s.fit(strings.Join(about, ", "), 2)))
+	if run.Reason != "" && run.State != client.StateRunning && run.State != client.StateRejected {
+		p.wrapped("  ", safe(run.Reason))
+	}
+}
+
+func cond(yes bool, a, b string) string {
+	if yes {
+		return a
+	}
+	return b
+}
+
+func (p *page) problems(status client.Status) {
+	if len(status.Run.Problems) > 0 {
+		p.title("Problems of the definition")
+	}
+	for _, problem := range status.Run.Problems {
+		p.wrapped("  ", p.style.paint(bold, Where(problem))+": "+safe(problem.Message))
+		if problem.Hint != "" {
+			p.wrapped("    ", safe(problem.Hint))
+		}
+	}
+	if len(status.Run.Warnings) > 0 {
+		p.title("Warnings")
+	}
+	for _, warning := range status.Run.Warnings {
+		p.wrapped("  ", p.style.paint(warn, "!")+" "+safe(warning))
+	}
+}
+
+// Where is the place of a problem: "sluice.yaml:12:5".
+func Where(problem event.Problem) string {
+	out := cmp.Or(safe(problem.File), "sluice.yaml")
+	if problem.Line > 0 {
+		out += fmt.Sprintf(":%d", problem.Line)
+	}
+	if problem.Line > 0 && problem.Column > 0 {
+		out += fmt.Sprintf(":%d", problem.Column)
+	}
+	return out
+}
+
+// candidate says why the builds gave none; one that there is needs no words.
+func (p *page) candidate(status client.Status) {
+	if len(status.Candidates) == 0 {
+		return
+	}
+	newest := status.Candidates[len(status.Candidates)-1]
+	if newest.State != "rejected" {
+		return
+	}
+	p.title("Candidate: " + p.style.paint(bad, "rejected"))
+	for _, reason := range newest.Reasons {
+		p.wrapped("  ", "✗ "+safe(reason))
+	}
+}
+
+func (p *page) gate(status client.Status) {
+	if len(status.Gates) == 0 {
+		return
+	}
+	newest := status.Gates[len(status.Gates)-1]
+	shown := bad
+	if newest.State == "open" {
+		shown = good
+	}
+	p.title("Gate: " + p.style.paint(shown, safe(newest.State)))
+	if newest.Reason != "" {
+		p.wrapped("  ", safe(newest.Reason))
+	}
+	p.table(conditions(newest.Conditions))
+}
+
+// conditions lays out conditions, those that are not met first.
+func conditions(list []release.Condition) table {
+	t := table{indent: 2, columns: []column{{}, {least: 12}, {least: 20}}}
+	for _, want := range []bool{false, true} {
+		for _, c := range list {
+			if c.Met != want {
+				continue
+			}
+			m := met(c.Met)
+			if !c.Met && !c.Final {
+				m = mark{"○", "waiting", plain}
+			}
+			t.row(cell{m.text(), m.tone}, cell{safe(c.Name), plain}, cell{safe(c.Reason), faint})
+		}
+	}
+	return t
+}
