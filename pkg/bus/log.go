@@ -24,6 +24,7 @@ type LogChunk struct {
 	Last      bool           `json:"last,omitempty"` // the attempt prints no more
 	Time      time.Time      `json:"time,omitzero"`
 	Seq       uint64         `json:"seq,omitempty"`
+	Behind    uint64         `json:"-"` // chunks that were stored after this one when it was read; 0 is the newest
 }
 
 const (
@@ -102,7 +103,7 @@ func logChunk(msg jetstream.Msg) LogChunk {
 	c.Last = msg.Headers().Get(headerLast) != ""
 	c.Data = msg.Data()
 	if meta, err := msg.Metadata(); err == nil {
-		c.Time, c.Seq = meta.Timestamp, meta.Sequence.Stream
+		c.Time, c.Seq, c.Behind = meta.Timestamp, meta.Sequence.Stream, meta.NumPending
 	}
 	return c
 }
