@@ -43,7 +43,9 @@ func (r *run) judgeRelease() event.Payload {
 		return r.finish(release.Success, "published")
 	case len(r.planned.Targets) == 0:
 		return r.finish(release.Success, "the gate opened, and the definition names no target to publish to")
-	case r.unpublished.mark.set() && r.unpublished.mark.seq > r.republished():
+	case r.unpublished.mark.seq > r.republished() && r.cancelled():
+		return r.finish(release.Cancelled, r.cancelReason()+"; not published: "+r.unpublished.reason)
+	case r.unpublished.mark.seq > r.republished():
 		return r.finish(r.publicationFault(), "not published: "+r.unpublished.reason)
 	}
 	return nil
@@ -99,6 +101,8 @@ func (r *run) fault() release.Outcome {
 		return release.Failure
 	case found[release.Error]:
 		return release.Error
+	case found[release.Cancelled]: // by a cancellation that a retry took back without naming them
+		return release.Cancelled
 	default:
 		return release.Failure
 	}

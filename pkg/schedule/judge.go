@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"slices"
+
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -49,7 +51,7 @@ func (s *State) judgeTask(t *task) judgement {
 	case !t.known():
 		return judgement{phase: unknown}
 	case t.status != open:
-		return judgement{phase: ended, since: t.ended()}
+		return t.judgeEnded()
 	case t.run.cancelled():
 		return t.conclude(release.ClassCancelled, t.run.cancelReason())
 	case a != nil && t.counts(a):
@@ -61,6 +63,26 @@ func (s *State) judgeTask(t *task) judgement {
 	default:
 		return s.judgeNext(t, a)
 	}
+}
+
+// judgeEnded repeats a verdict in a round that did not reset its task, so that nobody needs to know which tasks a round
+// resets: in each, every task succeeds or is concluded.
+func (t *task) judgeEnded() judgement {
+	j := judgement{phase: ended, since: t.ended()}
+	round := t.run.round()
+	if t.status == succeeded || t.run.opened != nil || t.concluded(round) {
+		return j
+	}
+	v := t.verdict()
+	j.say = event.TaskConcluded{
+		Task: t.id, Attempts: v.attempts, Round: round, Outcome: v.outcome, Class: v.class, Reason: v.reason,
+	}
+	return j
+}
+
+// concluded reports whether a verdict was stored for a round.
+func (t *task) concluded(round int32) bool {
+	return slices.ContainsFunc(t.past.verdicts, func(v verdict) bool { return v.round == round })
 }
 
 // judgeLeftovers looks at attempts that a later one has replaced and that run all the same.
