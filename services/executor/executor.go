@@ -1,0 +1,154 @@
+package executor
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/driver"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/git"
+	"github.com/sluiceci/sluice/pkg/logs"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/service"
+)
+
+type executor struct {
+	config Config
+	deps   service.Deps
+	log    *slog.Logger
+	git    *git.Cache
+	plans  *plans
+	codec  *logs.Codec
+	host   string
+
+	opened chan struct{} // closed when the directory is clean and the driver there
+	driver driver.Driver
+	place  *place
+
+	mu       sync.Mutex
+	running  map[event.AttemptRef]*attempt
+	recent   recent // attempts that it had in hand
+	refused  string // why it takes no work now; "" when it does
+	draining bool   // it ends: for good
+	freed    chan struct{}
+}
+
+func newExecutor(config Config, deps service.Deps, cache *git.Cache) *executor {
+	host, _ := os.Hostname() // for people only
+	return &executor{
+		config: config, deps: deps, git: cache, plans: newPlans(deps.Blobs), codec: logs.NewCodec(), host: host,
+		log:     deps.Log.With("service", Name, "pool", config.Pool, "executor", deps.Instance),
+		opened:  make(chan struct{}),
+		running: map[event.AttemptRef]*attempt{},
+		freed:   make(chan struct{}, 1),
+	}
+}
+
+// patience is how long after the order to end a handler may still run: the attempt's own time, its processes' grace,
+// and what it takes to store the log and to say the result.
+func (e *executor) patience() time.Duration { return e.config.Drain + e.config.Grace + time.Minute }
+
+// await blocks until the executor can take an attempt.
+func (e *executor) await(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-e.opened:
+	}
+	for ctx.Err() == nil && e.reason() != "" {
+		select {
+		case <-ctx.Done():
+		case <-time.After(e.config.Beat):
+		}
+	}
+}
+
+// reason says why no work is taken, or "".
+func (e *executor) reason() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refused
+}
+
+// register takes an attempt in hand. It returns nil when the attempt is or was in hand already: a message that came
+// twice. From here on the heartbeat names it.
+func (e *executor) register(ref event.AttemptRef, cancel context.CancelCauseFunc) (*attempt, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refused != "" {
+		return nil, fault.Later(time.Second, "cannot take an attempt: %s", e.refused)
+	}
+	if e.running[ref] != nil || e.recent.has(ref) {
+		return nil, nil
+	}
+	a := &attempt{e: e, ref: ref, cancel: cancel}
+	e.running[ref] = a
+	return a, nil
+}
+
+// release lets an attempt go. One that was claimed is remembered, so that a message which comes twice is known.
+func (e *executor) release(a *attempt, claimed bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.running, a.ref)
+	if claimed {
+		e.recent.add(a.ref)
+	}
+	select {
+	case e.freed <- struct{}{}:
+	default:
+	}
+}
+
+// inHand lists the attempts in hand that match.
+func (e *executor) inHand(match func(event.AttemptRef) bool) []*attempt {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var list []*attempt
+	for ref, a := range e.running {
+		if match(ref) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func anyone(event.AttemptRef) bool { return true }
+
+func (e *executor) now() time.Time { return e.deps.Bus.Now() }
+
+func (e *executor) source() string { return e.deps.Source(Name) }
+
+// recent remembers the last attempts.
+type recent struct {
+	ring [1024]event.AttemptRef
+	next int
+	set  map[event.AttemptRef]bool
+}
+
+func (r *recent) has(ref event.AttemptRef) bool { return r.set[ref] }
+
+func (r *recent) add(ref event.AttemptRef) {
+	if r.set == nil {
+		r.set = map[event.AttemptRef]bool{}
+	}
+	delete(r.set, r.ring[r.next])
+	r.ring[r.next] = ref
+	r.set[ref] = true
+	r.next = (r.next + 1) % len(r.ring)
+}
+
+// stopped is why an attempt was ended from outside.
+type stopped struct {
+	class  release.Class
+	reason string
+}
+
+func (s *stopped) Error() string { return s.reason }
+
+// stop ends an attempt. The first reason counts.
+func (a *attempt) stop(class release.Class, reason string) { a.cancel(&stopped{class, reason}) }

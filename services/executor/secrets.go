@@ -1,0 +1,50 @@
+package executor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/mask"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// findSecrets resolves the secrets that the task names. A change that is not trusted gets none, whatever its definition
+// says; then it says so.
+func (a *attempt) findSecrets() (withheld string, err error) {
+	if len(a.task.Secrets) == 0 {
+		return "", nil
+	}
+	if !a.plan.Change.Trusted() {
+		return fmt.Sprintf("secrets %s are withheld: a %s run gets none", strings.Join(a.task.Secrets, ", "), a.plan.Change.Kind), nil
+	}
+	a.secrets = make(map[string]string, len(a.task.Secrets))
+	values := make([]string, 0, len(a.task.Secrets))
+	for _, name := range a.task.Secrets {
+		value, err := a.e.deps.Secret(name)
+		if err != nil {
+			return "", a.classifySecret(name, err)
+		}
+		if len(value) < mask.MinLength {
+			return "", fail(release.ClassConfig, "cannot give secret %s to the task: it has fewer than %d bytes, too few to be "+
+				"masked in the log; give it a longer value", name, mask.MinLength)
+		}
+		a.secrets[name] = value
+		values = append(values, value)
+	}
+	if a.masker, err = mask.New(values); err != nil {
+		return "", classify(release.ClassConfig, err)
+	}
+	return "", nil
+}
+
+// classifySecret tells a store of secrets that is away from a secret that is not there. The error is not repeated
+// beyond its kind: nobody knows what it quotes.
+func (a *attempt) classifySecret(name string, err error) error {
+	a.e.log.Error("cannot find a secret", "secret", name, "kind", fault.Of(err))
+	if fault.Is(err, fault.Transient) {
+		return fail(release.ClassInfra, "cannot find secret %s: the store of secrets did not answer", name)
+	}
+	return fail(release.ClassConfig, "cannot find secret %s: this installation has none of that name for pool %s; define it where "+
+		"the executor runs, or take it out of the definition", name, a.e.config.Pool)
+}

@@ -1,0 +1,80 @@
+package executor
+
+import (
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/driver"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/git"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/service"
+)
+
+// Name of the service.
+const Name = "executor"
+
+// Config of an executor.
+type Config struct {
+	Pool        string            `yaml:"pool"`        // whose attempts it takes
+	Slots       int               `yaml:"slots"`       // attempts at once; the number of CPUs when 0
+	Dir         string            `yaml:"dir"`         // workspaces; this executor's alone
+	Environment map[string]string `yaml:"environment"` // of every attempt, below the task's own variables
+	Path        string            `yaml:"path"`        // PATH of attempts; the executor's own when empty
+	Grace       time.Duration     `yaml:"grace"`       // between SIGTERM and SIGKILL; 10s when 0
+	Drain       time.Duration     `yaml:"drain"`       // what running attempts get when the executor is to end; 30s when 0
+	Beat        time.Duration     `yaml:"beat"`        // between heartbeats; 500ms when 0
+	MinFree     int64             `yaml:"min_free"`    // bytes of disk below which it takes no work; 1 GiB when 0, none when negative
+	LiveLog     int64             `yaml:"live_log"`    // bytes of an attempt's log that are seen live; 32 MiB when 0
+	Driver      driver.Driver     `yaml:"-"`           // local processes when nil
+}
+
+func (c Config) orDefault() Config {
+	for value, fallback := range map[*time.Duration]time.Duration{
+		&c.Grace: 10 * time.Second, &c.Drain: 30 * time.Second, &c.Beat: 500 * time.Millisecond,
+	} {
+		if *value == 0 {
+			*value = fallback
+		}
+	}
+	if c.Slots == 0 {
+		c.Slots = runtime.NumCPU()
+	}
+	if c.MinFree == 0 {
+		c.MinFree = 1 << 30
+	}
+	if c.LiveLog == 0 {
+		c.LiveLog = 32 << 20
+	}
+	return c
+}
+
+// New makes the service. The cache of git mirrors is shared with whoever else in the process reads git.
+func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, error) {
+	config = config.orDefault()
+	if !release.Token(config.Pool) || config.Slots < 0 || config.Dir == "" {
+		return service.Service{}, fault.New(fault.Invalid, "cannot make an executor of pool %q with %d slots in %q: expected "+
+			"a pool of letters, digits, - and _, a number of slots, and a directory", config.Pool, config.Slots, config.Dir)
+	}
+	dir, err := filepath.Abs(config.Dir)
+	if err != nil {
+		return service.Service{}, fault.New(fault.Internal, "cannot name the directory %q: %w", config.Dir, err)
+	}
+	config.Dir = dir
+	e := newExecutor(config, deps, cache)
+	return service.Service{
+		Name: Name,
+		Doc:  "runs one attempt: prepare → run → collect → cleanup, whatever happens",
+		Routes: []bus.Route{
+			bus.Work("run", []event.Type{event.TypeTaskStarted, event.TypeTaskFinished}, e.take,
+				bus.Key(config.Pool), bus.Workers(config.Slots), bus.Gate(e.await), bus.Grace(e.patience())),
+		},
+		Loops: []service.Loop{
+			{Name: "live-" + config.Pool, Says: []event.Type{event.TypeExecutorHeartbeat, event.TypeTaskFinished}, Run: e.live},
+			{Name: "cancel-" + config.Pool, Hears: []event.Type{event.TypeTaskCancelRequested, event.TypeRunCancelRequested}, Run: e.hearCancels},
+		},
+	}, nil
+}
