@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/robfig/cron/v3"
 
+	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -138,4 +139,21 @@ func checkTriggers(c *checker) {
 		}
 		seen[s.Name.Value] = true
 	}
+}
+
+// Untriggered is the plan of a change that starts no run: no task, and every job left out for the one reason.
+func Untriggered(def *Definition, change release.Change, why string) *plan.Plan {
+	p := &plan.Plan{
+		Project: def.Project.Value, Definition: def.Digest, Change: change, Release: def.Policy(),
+		Tasks: []plan.Task{}, Skipped: []plan.Skipped{}, Warnings: []string{}, Gate: plan.Gate{Builds: true},
+	}
+	for _, list := range []Map[Job]{def.Builds, def.Tests} {
+		for _, e := range list {
+			p.Skipped = append(p.Skipped, plan.Skipped{Name: e.Name, Why: "no run is started: " + why})
+		}
+	}
+	for _, e := range def.Publish {
+		p.Skipped = append(p.Skipped, plan.Skipped{Name: "publish " + e.Name, Why: "no run is started: " + why})
+	}
+	return p
 }
