@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluiceci/sluice/pkg/definition"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+func lintCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "lint [DIR]",
+		Short: "Check a definition, and that it resolves for a push, a pull request and a manual run",
+		Args:  arguments(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return lint(append(args, ".")[0], c.OutOrStdout(), c.ErrOrStderr(), asJSON(c))
+		},
+	}
+}
+
+// lint prints the problems, which are its data, to out; that there are none is only said.
+func lint(dir string, out, talk io.Writer, jsonOut bool) error {
+	found, err := lintProblems(dir)
+	if err != nil {
+		return exitWith(1, err)
+	}
+	switch {
+	case jsonOut:
+		if err := printJSON(out, map[string]any{"problems": append(definition.Errors{}, found...)}); err != nil {
+			return exitWith(2, err)
+		}
+	case len(found) > 0:
+		_, _ = fmt.Fprintln(out, found.Error())
+	default:
+		_, _ = fmt.Fprintln(talk, "no problems")
+	}
+	if len(found) > 0 {
+		return exitWith(1, nil)
+	}
+	return nil
+}
+
+// lintProblems lists what is wrong with the text, or else with the plans that it resolves to.
+func lintProblems(dir string) (definition.Errors, error) {
+	var found, more definition.Errors
+	def, err := readDefinition(dir)
+	if errors.As(err, &found) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	seen := map[definition.Problem]bool{}
+	for _, change := range lintChanges(def) {
+		if starts, _ := definition.Triggered(def, change); !starts {
+			continue
+		}
+		if _, err := definition.Resolve(def, definition.Request{Change: change}); !errors.As(err, &more) {
+			continue
+		}
+		for _, p := range more {
+			if !seen[p] {
+				seen[p] = true
+				found = append(found, p)
+			}
+		}
+	}
+	return found, nil
+}
+
+// lintChanges are changes as they arrive every day.
+func lintChanges(def *definition.Definition) []release.Change {
+	branch := def.Policy().Branch
+	c := release.Change{
+		Project: def.Project.Value, Repo: "local/" + def.Project.Value, Branch: branch, Ref: "refs/heads/" + branch,
+		Commit: "0123456789abcdef0123456789abcdef01234567",
+	}
+	push, pull, manual := c, c, c
+	push.Kind, manual.Kind = release.Push, release.Manual
+	pull.Kind, pull.Number, pull.Ref = release.PullRequest, 1, "refs/pull/1/head"
+	return []release.Change{push, pull, manual}
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluiceci/sluice/pkg/definition"
+	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/plan/show"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// definitionName is the file at a repository's root.
+const definitionName = "sluice.yaml"
+
+// planOptions are the flags of `sluice plan`: the change to plan for, and what is asked of the plan.
+type planOptions struct {
+	event, branch, tag, format string
+	request                    definition.Request
+}
+
+func planCommand() *cobra.Command {
+	var o planOptions
+	c := &cobra.Command{
+		Use:   "plan [DIR]",
+		Short: "Print what would run, where, and what would not and why",
+		Long: "Plan resolves the definition in DIR (default .) for a change that you describe, by default a push to the\n" +
+			"release branch, and prints what a run of it would do. Nothing is run and nothing is sent anywhere.",
+		Args: arguments(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if asJSON(c) {
+				o.format = "json"
+			}
+			return o.run(c.Context(), append(args, ".")[0], c.OutOrStdout())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.event, "event", string(release.Push), "push, pull_request, tag, schedule, comment or manual")
+	f.StringVar(&o.branch, "branch", "", "the branch; of a pull request its target (default the release branch)")
+	f.StringVar(&o.tag, "tag", "", "with --event tag: the tag")
+	f.StringArrayVar(&o.request.Changed, "changed", nil, "plan as if only this path had changed (repeatable)")
+	f.StringArrayVar(&o.request.Presets, "preset", nil, "apply a preset of the definition (repeatable, in order)")
+	f.StringArrayVar(&o.request.Set, "set", nil, "override a setting: path=value (repeatable, after the presets)")
+	f.StringVar(&o.request.Environment, "env", "", "environment")
+	f.StringArrayVar(&o.request.Select, "select", nil, "only tasks whose id or name matches the glob, and what they need (repeatable)")
+	f.StringVar(&o.format, "format", "table", "table, json, dot or gitlab")
+	return c
+}
+
+func (o planOptions) run(ctx context.Context, dir string, out io.Writer) error {
+	if err := o.check(); err != nil {
+		return exitWith(64, err)
+	}
+	def, err := readDefinition(dir)
+	if err != nil {
+		return o.refused(out, err)
+	}
+	p, err := o.plan(ctx, def, dir)
+	if err != nil {
+		return o.refused(out, err)
+	}
+	return o.print(out, p)
+}
+
+// check refuses flags that mean nothing before anything is read.
+func (o planOptions) check() error {
+	events := []string{"push", "pull_request", "tag", "schedule", "comment", "manual"}
+	formats := []string{"table", "json", "dot", "gitlab"}
+	switch {
+	case !slices.Contains(events, o.event):
+		return fmt.Errorf("cannot plan for the event %q, expected one of %s", o.event, strings.Join(events, ", "))
+	case !slices.Contains(formats, o.format):
+		return fmt.Errorf("cannot print the format %q, expected one of %s", o.format, strings.Join(formats, ", "))
+	case o.event == string(release.Tag) && o.tag == "":
+		return errors.New("cannot plan for a tag without its name: add --tag NAME")
+	}
+	return nil
+}
+
+// plan resolves the definition, or tells that the change would not start a run.
+func (o planOptions) plan(ctx context.Context, def *definition.Definition, dir string) (*plan.Plan, error) {
+	o.request.Change = o.change(ctx, def, dir)
+	if starts, why := definition.Triggered(def, o.request.Change); !starts {
+		return definition.Untriggered(def, o.request.Change, why), nil
+	}
+	return definition.Resolve(def, o.request)
+}
+
+// change describes the change that the flags name, at the checkout's commit where there is one.
+func (o planOptions) change(ctx context.Context, def *definition.Definition, dir string) release.Change {
+	branch := o.branch
+	if branch == "" {
+		branch = def.Policy().Branch
+	}
+	c := release.Change{
+		Kind: release.ChangeKind(o.event), Project: def.Project.Value, Repo: "local/" + def.Project.Value,
+		Ref: "refs/heads/" + branch, Branch: branch, Commit: headOf(ctx, dir),
+	}
+	switch c.Kind {
+	case release.Tag:
+		c.Ref, c.Branch = "refs/tags/"+o.tag, ""
+	case release.PullRequest:
+		c.Number, c.Ref, c.HeadRepo, c.HeadRef = 1, "refs/pull/1/head", c.Repo, "change"
+	}
+	return c
+}
+
+// headOf is the commit of a checkout; all zeros, which is no commit, where there is none or no git.
+func headOf(ctx context.Context, dir string) release.Commit {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "--verify", "-q", "HEAD").Output()
+	if commit := release.Commit(strings.TrimSpace(string(out))); err == nil && commit.Valid() {
+		return commit
+	}
+	return release.Commit(strings.Repeat("0", 40))
+}
+
+func (o planOptions) print(out io.Writer, p *plan.Plan) error {
+	switch o.format {
+	case "json":
+		return show.JSON(out, p)
+	case "dot":
+		return show.Dot(out, p)
+	case "gitlab":
+		return show.GitLab(out, p)
+	default:
+		show.Table(out, p)
+		return nil
+	}
+}
+
+// refused ends a plan that cannot be made: with the problems, as JSON when that was asked for.
+func (o planOptions) refused(out io.Writer, err error) error {
+	var problems definition.Errors
+	if !errors.As(err, &problems) || o.format != "json" {
+		return exitWith(1, err)
+	}
+	if err := printJSON(out, map[string]any{"problems": problems}); err != nil {
+		return exitWith(2, err)
+	}
+	return exitWith(1, nil)
+}
+
+// readDefinition reads sluice.yaml in a directory, or the file that is named.
+func readDefinition(dir string) (*definition.Definition, error) {
+	name, err := definitionFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the definition: %w; expected %s at the root of the repository", err, definitionName)
+	}
+	return definition.Parse(name, text)
+}
+
+func definitionFile(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot find the definition: %w", err)
+	}
+	if info.IsDir() {
+		return filepath.Join(dir, definitionName), nil
+	}
+	return dir, nil
+}
