@@ -1,0 +1,110 @@
+package client
+
+import (
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// Why says where a run or a task stands, what keeps it there, and who could change that. It comes from the functions
+// that decide.
+type Why struct {
+	Run        release.RunID       `json:"run"`
+	Task       release.TaskID      `json:"task,omitempty"`
+	State      string              `json:"state"`
+	Reason     string              `json:"reason"` // one sentence
+	Attempt    int32               `json:"attempt,omitempty"`
+	Round      int32               `json:"round,omitempty"`
+	Outcome    release.Outcome     `json:"outcome,omitempty"`
+	Class      release.Class       `json:"class,omitempty"`
+	Since      time.Time           `json:"since,omitzero"`
+	Until      time.Time           `json:"until,omitzero"`       // when time alone changes it
+	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
+	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
+}
+
+// Holder is a task that has what another waits for.
+type Holder struct {
+	Run      release.RunID  `json:"run"`
+	Task     release.TaskID `json:"task"`
+	State    string         `json:"state"`
+	Attempt  int32          `json:"attempt,omitempty"`
+	Executor string         `json:"executor,omitempty"`
+	Since    time.Time      `json:"since,omitzero"`
+}
+
+// Pool is what is known of a pool and its queue now.
+type Pool struct {
+	Name      string     `json:"name"`
+	Waiting   int        `json:"waiting"` // tasks that could be given to it
+	Given     int        `json:"given"`   // attempts that it has and that have not ended
+	Running   int        `json:"running"` // of these, on an executor
+	Slots     int        `json:"slots"`   // of its live executors
+	Window    int        `json:"window"`  // attempts that it may have at once
+	Drained   bool       `json:"drained,omitempty"`
+	Reason    string     `json:"reason,omitempty"` // why it is drained
+	Executors []Executor `json:"executors,omitempty"`
+}
+
+// Executor is a member of a pool.
+type Executor struct {
+	Name     string    `json:"name"`
+	Host     string    `json:"host,omitempty"`
+	Slots    int       `json:"slots"`
+	Running  int       `json:"running"`
+	Alive    bool      `json:"alive"`
+	Draining bool      `json:"draining,omitempty"`
+	Reason   string    `json:"reason,omitempty"` // why it takes no more
+	Seen     time.Time `json:"seen,omitzero"`
+}
+
+// Stream is how a stream of the bus is now.
+type Stream struct {
+	Name        string     `json:"name"`
+	Description string     `json:"description,omitempty"`
+	Messages    uint64     `json:"messages"`
+	Bytes       uint64     `json:"bytes"`
+	MaxBytes    int64      `json:"max_bytes"` // -1 is without a limit
+	FirstSeq    uint64     `json:"first_seq"`
+	LastSeq     uint64     `json:"last_seq"`
+	LastTime    time.Time  `json:"last_time,omitzero"`
+	Created     time.Time  `json:"created"`
+	Consumers   []Consumer `json:"consumers"`
+}
+
+// Full is how much of its limit a stream uses, from 0 to 1; 0 without a limit.
+func (s Stream) Full() float64 {
+	if s.MaxBytes <= 0 {
+		return 0
+	}
+	return float64(s.Bytes) / float64(s.MaxBytes)
+}
+
+// Consumer is how a reader of a stream is now.
+type Consumer struct {
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	Durable     bool      `json:"durable"` // a route's; the others are followers, which come and go
+	Filters     []string  `json:"filters,omitempty"`
+	Pending     uint64    `json:"pending"`     // messages that it has not been given
+	AckPending  int       `json:"ack_pending"` // given, and neither acknowledged nor given up
+	Redelivered int       `json:"redelivered"` // of these, given more than once
+	Waiting     int       `json:"waiting"`     // workers that ask for more
+	Delivered   uint64    `json:"delivered"`   // sequence of the newest that was given
+	LastActive  time.Time `json:"last_active,omitzero"`
+}
+
+// Lag is how many messages a consumer has before it.
+func (c Consumer) Lag() uint64 { return c.Pending + uint64(max(0, c.AckPending)) }
+
+// DeadLetter is a message that a consumer could not handle.
+type DeadLetter struct {
+	Seq        uint64    `json:"seq"` // in the stream of dead letters
+	Consumer   string    `json:"consumer"`
+	Subject    string    `json:"subject"`
+	Source     uint64    `json:"source_seq"` // in the stream of facts
+	Reason     string    `json:"reason"`
+	Fault      string    `json:"fault"`
+	Deliveries uint64    `json:"deliveries"`
+	Time       time.Time `json:"time"`
+}
