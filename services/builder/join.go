@@ -1,0 +1,125 @@
+package builder
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+func joinHears() []event.Type {
+	return []event.Type{
+		event.TypeRunPlanned, event.TypeRunRetryRequested, event.TypeTaskRequested, event.TypeTaskFinished,
+		event.TypeTaskConcluded, event.TypeCandidateAssembled, event.TypeCandidateRejected,
+	}
+}
+
+// joins is the fold: every run whose builds are not all in, or whose candidate is not yet a fact. Facts may come in any
+// order and more than once.
+type joins map[release.RunID]*joined
+
+// joined is what is known of the builds of a run.
+type joined struct {
+	cause   event.Event // the newest fact that moved it
+	planned *event.RunPlanned
+	round   int32
+	retries map[string]bool // requests, to count each once
+	tasks   map[release.TaskID]*joinedTask
+	decided map[int32]bool // rounds whose candidate is a fact
+}
+
+type joinedTask struct {
+	build, softFail bool
+	name            string
+	succeeded       bool
+	artifacts       []release.Artifact
+	concluded       map[int32]event.TaskConcluded // by round
+}
+
+// apply folds one fact.
+func (j joins) apply(e event.Event) {
+	run := j[e.Run]
+	if run == nil {
+		run = &joined{retries: map[string]bool{}, tasks: map[release.TaskID]*joinedTask{}, decided: map[int32]bool{}}
+		j[e.Run] = run
+	}
+	run.cause = e
+	switch p := e.Data.(type) {
+	case event.RunPlanned:
+		run.planned = &p
+	case event.RunRetryRequested:
+		run.retries[p.Request] = true
+		run.round = int32(len(run.retries))
+	case event.TaskRequested:
+		t := run.task(p.Task)
+		t.build, t.softFail, t.name = p.Kind != release.Test, p.SoftFail, p.Name
+	case event.TaskFinished:
+		if p.Outcome == release.Success {
+			t := run.task(p.Task)
+			t.succeeded, t.artifacts = true, p.Artifacts
+		}
+	case event.TaskConcluded:
+		run.task(p.Task).concluded[p.Round] = p
+	case event.CandidateAssembled:
+		run.decided[p.Round] = true
+	case event.CandidateRejected:
+		run.decided[p.Round] = true
+	}
+}
+
+func (r *joined) task(id release.TaskID) *joinedTask {
+	t := r.tasks[id]
+	if t == nil {
+		t = &joinedTask{concluded: map[int32]event.TaskConcluded{}}
+		r.tasks[id] = t
+	}
+	return t
+}
+
+// complete is what the builds of a run gave, once all have ended.
+type complete struct {
+	run       release.RunID
+	round     int32
+	cause     event.Event
+	planned   event.RunPlanned
+	artifacts []release.Artifact
+	failures  []string // builds that did not succeed, each with its reason
+}
+
+// ready lists the runs whose builds have all ended and whose candidate is not decided, in a fixed order.
+func (j joins) ready() []complete {
+	var out []complete
+	for _, id := range slices.Sorted(maps.Keys(j)) {
+		if c, ok := j[id].complete(); ok {
+			c.run = id
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (r *joined) complete() (complete, bool) {
+	if r.planned == nil || r.decided[r.round] {
+		return complete{}, false
+	}
+	c := complete{round: r.round, cause: r.cause, planned: *r.planned}
+	var ended int32
+	for _, id := range slices.Sorted(maps.Keys(r.tasks)) {
+		t := r.tasks[id]
+		concluded, gaveUp := t.concluded[r.round]
+		switch {
+		case !t.build:
+		case t.succeeded:
+			ended++
+			c.artifacts = append(c.artifacts, t.artifacts...)
+		case gaveUp:
+			ended++
+			if !t.softFail {
+				c.failures = append(c.failures, fmt.Sprintf("%s: %s: %s", t.name, concluded.Outcome, concluded.Reason))
+			}
+		}
+	}
+	return c, ended == r.planned.Builds
+}

@@ -1,0 +1,170 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/sluiceci/sluice/pkg/blob"
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/definition"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+const (
+	definitionFile  = "sluice.yaml"
+	definitionLimit = 1 << 20 // bytes; a larger definition is refused before it is parsed
+	planLimit       = 64 << 20
+)
+
+// plan answers a change with the run's plan and its build tasks, or with the reason why there is none. A run that has a
+// plan keeps it, whatever came to announce its commit again.
+func (b *builder) plan(ctx context.Context, d *bus.Delivery[event.ChangeReceived]) error {
+	frozen, digest, err := b.frozen(ctx, d.Event.Run)
+	if err != nil {
+		return err
+	}
+	if frozen == nil {
+		var verdict event.Payload
+		if frozen, verdict, err = b.resolve(ctx, d.Data.Change); err != nil {
+			return err
+		}
+		if verdict != nil {
+			return d.Emit(ctx, verdict)
+		}
+		if digest, err = b.freeze(ctx, frozen); err != nil {
+			return err
+		}
+	}
+	return d.Emit(ctx, announce(frozen, digest)...)
+}
+
+// frozen returns the plan that the run has already, or nil.
+func (b *builder) frozen(ctx context.Context, run release.RunID) (*plan.Plan, release.Digest, error) {
+	e, err := b.deps.Bus.Get(ctx, event.TypeRunPlanned.FilterRun(run))
+	if bus.Empty(err) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	digest := e.Data.(event.RunPlanned).Plan
+	text, err := blob.ReadAll(ctx, b.deps.Blobs, digest, planLimit)
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot read the plan of run %s: %w", run, err)
+	}
+	p, err := plan.Decode(text)
+	return p, digest, err
+}
+
+func (b *builder) freeze(ctx context.Context, p *plan.Plan) (release.Digest, error) {
+	text, digest, err := p.Encode()
+	if err != nil {
+		return "", err
+	}
+	if _, err := blob.PutBytes(ctx, b.deps.Blobs, text); err != nil {
+		return "", fmt.Errorf("cannot freeze the plan: %w", err)
+	}
+	return digest, nil
+}
+
+// resolve makes the plan of a change from the definition at its commit. A change that gives no plan gets a verdict.
+func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Plan, event.Payload, error) {
+	if err := change.Validate(); err != nil {
+		return nil, nil, fault.As(fault.Invalid, err)
+	}
+	text, verdict, err := b.definition(ctx, change)
+	if err != nil || verdict != nil {
+		return nil, verdict, err
+	}
+	def, err := definition.Parse(definitionFile, text)
+	if err != nil {
+		return nil, rejected(change, err), nil
+	}
+	if wanted, why := definition.Triggered(def, change); !wanted {
+		return nil, event.ChangeIgnored{Kind: change.Kind, Reason: why}, nil
+	}
+	p, err := definition.Resolve(def, definition.Request{
+		Change: change, Changed: b.changed(ctx, change), Environment: b.config.Environment,
+		Presets: b.config.Presets, Set: b.config.Set, Select: b.config.Select,
+	})
+	if err != nil {
+		return nil, rejected(change, err), nil
+	}
+	return p, nil, nil
+}
+
+// definition reads the definition at the commit. That there is none, or no such commit, is a verdict; that the forge
+// does not answer is not.
+func (b *builder) definition(ctx context.Context, change release.Change) ([]byte, event.Payload, error) {
+	if err := b.git.Fetch(ctx, change.CloneURL, change.Commit, change.Ref); err != nil {
+		if fault.Is(err, fault.Invalid) {
+			return nil, rejected(change, err), nil
+		}
+		return nil, nil, err
+	}
+	text, err := b.git.ReadFile(ctx, change.CloneURL, change.Commit, definitionFile, definitionLimit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, rejected(change, fmt.Errorf("there is no %s at commit %s", definitionFile, change.Commit.Short())), nil
+	case fault.Is(err, fault.Invalid):
+		return nil, rejected(change, err), nil
+	}
+	return text, nil, err
+}
+
+// changed lists the paths that a change touches; nil means that they are not known, and every task is wanted.
+func (b *builder) changed(ctx context.Context, change release.Change) []string {
+	if !change.Before.Valid() {
+		return nil
+	}
+	paths, err := b.git.ChangedPaths(ctx, change.CloneURL, change.Before, change.Commit)
+	if err != nil {
+		b.deps.Log.Warn("cannot tell what a change touches; planning everything", "commit", change.Commit, "err", err)
+		return nil
+	}
+	return paths
+}
+
+func rejected(change release.Change, err error) event.Payload {
+	out := event.RunRejected{Change: change}
+	var problems definition.Errors
+	if !errors.As(err, &problems) {
+		out.Problems = []event.Problem{{File: definitionFile, Message: err.Error()}}
+		return out
+	}
+	for _, p := range problems[:min(len(problems), 200)] {
+		out.Problems = append(out.Problems, event.Problem{
+			File: p.File, Line: int32(p.Line), Column: int32(p.Column), Message: p.Message, Hint: p.Hint,
+		})
+	}
+	return out
+}
+
+// announce is what follows from a plan: the run is planned, its build tasks are requested.
+func announce(p *plan.Plan, digest release.Digest) []event.Payload {
+	planned := event.RunPlanned{
+		Change: p.Change, Plan: digest, Release: p.Release, Skipped: int32(len(p.Skipped)), GateTests: p.Gate.Tests,
+		Warnings: p.Warnings,
+	}
+	for _, kind := range p.Gate.On {
+		planned.GateOn = append(planned.GateOn, release.ChangeKind(kind))
+	}
+	for _, t := range p.Targets {
+		planned.Targets = append(planned.Targets, event.TargetName{Name: t.Name, Kind: t.Kind})
+	}
+	var builds []event.Payload
+	for _, t := range p.Tasks {
+		if t.Kind == release.Test {
+			planned.Tests++
+			continue
+		}
+		planned.Builds++
+		builds = append(builds, t.Request(digest))
+	}
+	return append([]event.Payload{planned}, builds...)
+}

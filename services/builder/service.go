@@ -1,0 +1,50 @@
+package builder
+
+import (
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/git"
+	"github.com/sluiceci/sluice/pkg/service"
+)
+
+// Name of the service.
+const Name = "builder"
+
+// Config of a builder.
+type Config struct {
+	Environment string   `yaml:"environment"` // of every plan: "prod"; empty is the project's default
+	Presets     []string `yaml:"-"`           // of every plan: `sluice run --preset`
+	Set         []string `yaml:"-"`           // of every plan: `sluice run --set`
+	Select      []string `yaml:"-"`           // of every plan: `sluice run --select`
+	Planners    int      `yaml:"planners"`    // changes planned at once; 2 when 0
+}
+
+type builder struct {
+	config Config
+	deps   service.Deps
+	git    *git.Cache
+}
+
+// New makes the service. The cache is shared with whoever else in the process reads git.
+func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, error) {
+	if config.Planners == 0 {
+		config.Planners = 2
+	}
+	b := &builder{config: config, deps: deps, git: cache}
+	says := []event.Type{event.TypeRunPlanned, event.TypeRunRejected, event.TypeChangeIgnored, event.TypeTaskRequested}
+	return service.Service{
+		Name: Name,
+		Doc:  "definition at the commit → plan; all builds in, stamped with the commit → candidate",
+		Routes: []bus.Route{
+			bus.Work("plan", says, b.plan, bus.Workers(config.Planners), bus.AckWait(time.Minute)),
+		},
+		Loops: []service.Loop{{
+			Name:  "join",
+			Hears: joinHears(),
+			Says:  []event.Type{event.TypeCandidateAssembled, event.TypeCandidateRejected},
+			Run:   b.join,
+		}},
+	}, nil
+}
