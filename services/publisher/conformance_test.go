@@ -17,24 +17,30 @@ import (
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
-// TestConformance is what every kind of target must do, each against a real server or directory.
+// rules are what every kind of target must do.
+func rules() map[string]func(*testing.T, *world) {
+	return map[string]func(*testing.T, *world){
+		"a release goes through, and again changes nothing": again,
+		"another digest under the same name is a hard stop": otherDigest,
+		"a conflict of one item leaves the others alone":    partConflict,
+		"a crash anywhere is resumed":                       crashes,
+		"a server that fails is understood":                 failures,
+		"a corrupted download is noticed":                   corrupted,
+		"nothing outside the candidate is published":        outsider,
+		"wrong bytes from the store are never published":    wrongBytes,
+	}
+}
+
+// TestConformance holds every kind to the rules, each against a real server or directory.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	for name, build := range worlds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for rule, test := range map[string]func(*testing.T, *world){
-				"a release goes through, and again changes nothing": again,
-				"another digest under the same name is a hard stop": otherDigest,
-				"a conflict of one item leaves the others alone":    partConflict,
-				"a crash anywhere is resumed":                       crashes,
-				"a server that fails is understood":                 failures,
-				"a corrupted download is noticed":                   corrupted,
-				"nothing outside the candidate is published":        outsider,
-				"wrong bytes from the store are never published":    wrongBytes,
-			} {
+			for rule, test := range rules() {
 				t.Run(rule, func(t *testing.T) {
 					w := build(t)
-					w.form = name
+					w.build = build
 					test(t, w)
 				})
 			}
@@ -168,7 +174,7 @@ func partConflict(t *testing.T, w *world) {
 // crashes cuts the publication off after each of its writes in turn, and resumes.
 func crashes(t *testing.T, w *world) {
 	for n := 1; n < 60; n++ {
-		fresh := worlds()[w.form](t)
+		fresh := w.build(t)
 		r := candidate(t, fresh.release(t, "one"))
 		finished := fresh.crash(t, r, n)
 		if err := publish(t, fresh, r); err != nil {

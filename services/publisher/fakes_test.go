@@ -20,6 +20,7 @@ type faulty struct {
 
 	mu       sync.Mutex
 	mode     string // "", "500", "429", "401", "403", "hang", "corrupt"
+	wait     string // Retry-After of failures, in seconds
 	dieAfter int    // the n-th accepted write from now on is not answered: the connection dies; 0 never
 	accepted []string
 	stop     chan struct{}
@@ -28,7 +29,7 @@ type faulty struct {
 // serveFaulty starts a server on loopback behind a faulty front.
 func serveFaulty(t *testing.T, next http.Handler) (*faulty, string) {
 	t.Helper()
-	f := &faulty{next: next, stop: make(chan struct{})}
+	f := &faulty{next: next, wait: "7", stop: make(chan struct{})}
 	server := httptest.NewServer(f)
 	t.Cleanup(func() {
 		close(f.stop)
@@ -68,7 +69,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	case "500", "429", "401", "403":
-		w.Header().Set("Retry-After", "7")
+		w.Header().Set("Retry-After", f.wait)
 		w.WriteHeader(map[string]int{"500": 500, "429": 429, "401": 401, "403": 403}[mode])
 		_, _ = fmt.Fprintf(w, "you sent %s", r.Header.Get("Authorization"))
 		return

@@ -227,7 +227,7 @@ func TestServicePublishesOverAllKinds(t *testing.T) {
 	h.complete()
 }
 
-// TestServiceKilledBetweenEverySteps runs the publisher as a process of its own and kills it with SIGKILL after every fact
+// TestServiceKilledBetweenAllSteps runs the publisher as a process of its own and kills it with SIGKILL after every fact
 // that it says, and at odd moments between.
 func TestServiceKilledBetweenAllSteps(t *testing.T) {
 	t.Parallel()
@@ -307,6 +307,7 @@ func (h *house) last(all []event.Event) event.Event { return all[len(all)-1] }
 func TestServiceWaitsForARegistryThatIsAway(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
+	h.worlds[1].front.wait = "0"
 	h.worlds[1].front.set("500")
 	h.start()
 	h.open("one")

@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -38,7 +38,7 @@ const secretValue = "hunter2-token"
 
 // world is one kind's real place, seen from both sides.
 type world struct {
-	form   string // the name in worlds
+	build  func(*testing.T) *world // makes another, empty
 	name   string
 	target plan.Target
 	front  *faulty // before a server; nil for a directory
@@ -131,7 +131,10 @@ func mavenServerWorld(t *testing.T, gitea bool) *world {
 }
 
 func ociWorld(t *testing.T, platforms bool) *world {
-	server := ggcrregistry.New(ggcrregistry.Logger(log.New(io.Discard, "", 0)))
+	return ociWorldOf(t, ggcrregistry.New(ggcrregistry.Logger(log.New(io.Discard, "", 0))), platforms)
+}
+
+func ociWorldOf(t *testing.T, server http.Handler, platforms bool) *world {
 	front, address := serveFaulty(t, server)
 	w := &world{name: "oci", front: front, staging: true}
 	w.release = func(t *testing.T, content string) map[string][]byte {
@@ -144,7 +147,12 @@ func ociWorld(t *testing.T, platforms bool) *world {
 	w.visible = func(t *testing.T) map[string]release.Digest {
 		out := map[string]release.Digest{}
 		for _, tag := range []string{"1.0", "latest"} {
-			resp, err := http.Get(address + "/v2/acme/app/manifests/" + tag) //nolint:noctx // a test on loopback
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/v2/acme/app/manifests/"+tag, nil)
+			check(t, err)
+			req.SetBasicAuth("acme", secretValue)
+			req.Header.Add("Accept", string(types.OCIImageIndex))
+			req.Header.Add("Accept", string(types.OCIManifestSchema1))
+			resp, err := http.DefaultClient.Do(req)
 			check(t, err)
 			b, _ := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
@@ -269,20 +277,35 @@ func imageTar(t *testing.T, content string, platforms bool) []byte {
 	var index v1.ImageIndex = empty.Index
 	if platforms {
 		both := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
-			mutate.IndexAddendum{Add: imageOf(t, content+" amd64"), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}},
-			mutate.IndexAddendum{Add: imageOf(t, content+" arm64"), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "arm64"}}})
+			mutate.IndexAddendum{Add: imageOf(t, content, "amd64"), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}},
+			mutate.IndexAddendum{Add: imageOf(t, content, "arm64"), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "arm64"}}})
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: both})
 	} else {
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: imageOf(t, content)})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: imageOf(t, content, "amd64")})
 	}
 	_, err := layout.Write(dir, index)
 	check(t, err)
 	return tarOf(t, dir)
 }
 
-func imageOf(t *testing.T, content string) v1.Image {
+func imageOf(t *testing.T, content, architecture string) v1.Image {
 	t.Helper()
-	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), static.NewLayer([]byte(content), types.OCILayer), static.NewLayer([]byte("base"), types.OCILayer))
+	img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
+	for _, text := range []string{"base", content + architecture} {
+		dir := t.TempDir()
+		check(t, os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o600))
+		check(t, os.Chtimes(filepath.Join(dir, "file"), time.Unix(1e9, 0), time.Unix(1e9, 0)))
+		packed := tarOf(t, dir)
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil }, tarball.WithMediaType(types.OCILayer))
+		check(t, err)
+		img, err = mutate.AppendLayers(img, layer)
+		check(t, err)
+	}
+	config, err := img.ConfigFile()
+	check(t, err)
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", architecture
+	img, err = mutate.ConfigFile(img, config)
 	check(t, err)
 	return img
 }
