@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -35,8 +36,16 @@ func (l *Local) environ(spec Spec, leash string) []string {
 	return append(env, leashVariable+"="+l.outer+leash)
 }
 
-// lookPath finds the program in the PATH that the command itself will have.
-func lookPath(spec Spec, env []string) (string, error) {
+// programs remembers where programs are: a PATH has many directories, and every attempt asks for the same shell.
+type programs struct {
+	mu    sync.Mutex
+	known map[[2]string]string // name and PATH → file
+}
+
+const maxPrograms = 256
+
+// find finds the program in the PATH that the command itself will have.
+func (p *programs) find(spec Spec, env []string) (string, error) {
 	if len(spec.Args) == 0 || spec.Args[0] == "" {
 		return "", fault.New(fault.Invalid, "cannot start a process: the command is empty")
 	}
@@ -45,16 +54,35 @@ func lookPath(spec Spec, env []string) (string, error) {
 		return name, nil
 	}
 	path := variable(env, "PATH")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if file, ok := p.known[[2]string{name, path}]; ok && executable(file) {
+		return file, nil
+	}
+	file, ok := lookPath(name, path)
+	if !ok {
+		return "", fault.New(fault.Invalid, "cannot start %q: no such program in PATH %s", name, path)
+	}
+	if p.known == nil || len(p.known) >= maxPrograms {
+		p.known = map[[2]string]string{}
+	}
+	p.known[[2]string{name, path}] = file
+	return file, nil
+}
+
+func lookPath(name, path string) (string, bool) {
 	for _, dir := range filepath.SplitList(path) {
-		if dir == "" || !filepath.IsAbs(dir) {
-			continue // The workspace is no place to find "sh" in.
-		}
-		file := dir + "/" + name
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return file, nil
+		// The workspace, which relative directories begin at, is no place to find "sh" in.
+		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && executable(file) {
+			return file, true
 		}
 	}
-	return "", fault.New(fault.Invalid, "cannot start %q: no such program in PATH %s", name, path)
+	return "", false
+}
+
+func executable(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 func variable(env []string, name string) string {

@@ -36,6 +36,7 @@ type Local struct {
 	forker   *forker
 	watchdog *watchdog
 	leaders  leaders
+	programs programs
 }
 
 // NewLocal makes a driver. It must be closed.
@@ -90,7 +91,7 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Process, error) {
 	p := &process{local: l, spec: spec, done: make(chan struct{})}
 	p.leash = l.instance + strconv.FormatInt(l.count.Add(1), 10) + ","
 	env := l.environ(spec, p.leash)
-	program, err := lookPath(spec, env)
+	program, err := l.programs.find(spec, env)
 	if err != nil {
 		return nil, err
 	}

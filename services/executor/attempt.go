@@ -156,5 +156,5 @@ func (a *attempt) cleanup(ctx context.Context) {
 	})
 }
 
-func (a *attempt) workspace() string { return filepath.Join(a.dir, "work") }
+func (a *attempt) workspace() string { return filepath.Join(a.dir, workName) }
 func (a *attempt) inputs() string    { return filepath.Join(a.dir, "inputs") }

@@ -2,11 +2,14 @@ package executor
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -20,12 +23,14 @@ type place struct {
 	attempts string
 	spool    string
 	lock     *os.File
+	spares   spares
 }
 
 // openPlace makes the directory and locks it against another executor.
 func openPlace(dir string) (*place, error) {
 	p := &place{attempts: filepath.Join(dir, "attempts"), spool: filepath.Join(dir, "spool")}
-	for _, one := range []string{p.attempts, p.spool} {
+	p.spares.dir = filepath.Join(dir, "spares")
+	for _, one := range []string{p.attempts, p.spool, p.spares.dir} {
 		if err := os.MkdirAll(one, 0o700); err != nil {
 			return nil, fault.New(fault.Transient, "cannot make the executor's directory: %w", err)
 		}
@@ -42,7 +47,12 @@ func openPlace(dir string) (*place, error) {
 	return p, nil
 }
 
-func (p *place) close() { _ = p.lock.Close() }
+func (p *place) close() {
+	for _, dir := range p.spares.all() {
+		_ = os.RemoveAll(dir)
+	}
+	_ = p.lock.Close()
+}
 
 // attempt is the directory of an attempt. None of the three parts can hold a dot.
 func (p *place) attempt(ref event.AttemptRef) string {
@@ -54,6 +64,13 @@ func (p *place) leftovers() (attempts []event.AttemptRef, others []string, err e
 	entries, err := os.ReadDir(p.attempts)
 	if err != nil {
 		return nil, nil, fault.New(fault.Transient, "cannot list workspaces: %w", err)
+	}
+	spares, err := os.ReadDir(p.spares.dir)
+	if err != nil {
+		return nil, nil, fault.New(fault.Transient, "cannot list spare workspaces: %w", err)
+	}
+	for _, entry := range spares {
+		others = append(others, filepath.Join(p.spares.dir, entry.Name()))
 	}
 	for _, entry := range entries {
 		if ref, ok := parseAttempt(entry.Name()); ok {
@@ -74,8 +91,93 @@ func parseAttempt(name string) (event.AttemptRef, bool) {
 	return event.AttemptRef{Run: release.RunID(parts[0]), Task: release.TaskID(parts[1]), Attempt: int32(n)}, err == nil && n > 0
 }
 
-// remove removes a workspace, also one whose directories forbid it, as Go's module cache does.
+// make makes the directory of an attempt with an empty workspace in it, or takes a spare one.
+func (p *place) make(dir string) error {
+	if spare, ok := p.spares.take(); ok {
+		return os.Rename(spare, dir)
+	}
+	if err := os.Mkdir(dir, dirMode); err != nil {
+		return err
+	}
+	return os.Mkdir(filepath.Join(dir, workName), dirMode)
+}
+
+const (
+	workName = "work"
+	dirMode  = 0o700
+)
+
+// remove removes the directory of an attempt. One that is as it was made is kept for another attempt: making and
+// removing two directories costs more than all else that Sluice does for a short task.
 func (p *place) remove(dir string) error {
+	if untouched(dir) {
+		if spare := p.spares.next(); os.Rename(dir, spare) == nil {
+			p.spares.add(spare)
+			return nil
+		}
+	}
+	return removeAll(dir)
+}
+
+// untouched reports whether a directory holds an empty workspace and nothing else, with the modes that they had.
+func untouched(dir string) bool {
+	return onlyHolds(dir, workName) && onlyHolds(filepath.Join(dir, workName))
+}
+
+func onlyHolds(dir string, names ...string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || info.Mode() != fs.ModeDir|dirMode {
+		return false
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = d.Close() }()
+	found, err := d.Readdirnames(len(names) + 1)
+	return slices.Equal(found, names) && (err == nil || errors.Is(err, io.EOF))
+}
+
+// spares are directories that were made and are empty.
+type spares struct {
+	dir   string
+	mu    sync.Mutex
+	count int
+	list  []string
+}
+
+func (s *spares) take() (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == 0 {
+		return "", false
+	}
+	last := s.list[len(s.list)-1]
+	s.list = s.list[:len(s.list)-1]
+	return last, true
+}
+
+func (s *spares) next() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
+	return filepath.Join(s.dir, strconv.Itoa(s.count))
+}
+
+func (s *spares) add(dir string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, dir)
+}
+
+func (s *spares) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list
+}
+
+// removeAll removes also what lies in directories that forbid it, as Go's module cache does.
+func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
 		return err

@@ -45,19 +45,15 @@ func firstSet(durations ...release.Duration) time.Duration {
 	return 0
 }
 
-// makeWorkspace makes the directories and checks the commit out. A task that wants no commit costs two directories.
+// makeWorkspace makes the directories and checks the commit out.
 func (a *attempt) makeWorkspace(ctx context.Context) error {
-	if err := os.Mkdir(a.dir, 0o700); err != nil {
+	if err := a.e.place.make(a.dir); err != nil {
 		return fail(release.ClassInfra, "cannot make the workspace: %w", err)
 	}
-	if a.task.Checkout == "none" {
-		if err := os.Mkdir(a.workspace(), 0o755); err != nil {
-			return fail(release.ClassInfra, "cannot make the workspace: %w", err)
+	if a.task.Checkout != "none" {
+		if err := a.checkOut(ctx); err != nil {
+			return err
 		}
-		return a.checkDirectory()
-	}
-	if err := a.checkOut(ctx); err != nil {
-		return err
 	}
 	return a.checkDirectory()
 }
