@@ -100,7 +100,10 @@ func (s *State) applyFinished(r *run, p event.RunFinished, m mark) {
 	}
 	set(&r.ends, p.Round, p)
 	r.endedAt = max(r.endedAt, m.at)
-	s.finished = append(s.finished, r)
+	if m.seq > s.recalled[r.id] {
+		delete(s.recalled, r.id)
+		s.finished = append(s.finished, r)
+	}
 }
 
 // touchAll marks a run and each task of it.

@@ -8,7 +8,7 @@ import (
 )
 
 // forget lets go of runs that have been over for Keep, by the clock of the facts. Whoever asks for one of them later
-// gets it back through Recall.
+// gets it back through Recalls.
 func (s *State) forget() {
 	for s.cfg.Keep > 0 && len(s.finished) > 0 {
 		r := s.finished[0]
@@ -41,26 +41,25 @@ func (s *State) dropped(e event.Event) bool {
 	}
 	switch e.Type {
 	case event.TypeRunRetryRequested, event.TypePublicationRetryRequested, event.TypeTaskStarted:
-		s.Recall(e.Run)
+		if !slices.Contains(s.recall, e.Run) {
+			s.recall = append(s.recall, e.Run)
+		}
 	}
 	return true
 }
 
-// Recall asks for a forgotten run; see Recalls. It changes nothing for one that is known or was never heard of.
-func (s *State) Recall(run release.RunID) bool {
-	if s.forgotten[run] && !slices.Contains(s.recall, run) {
-		s.recall = append(s.recall, run)
-	}
-	return s.forgotten[run]
-}
+// Forgotten reports whether a run has ended and its tasks are not kept. Who wants to know more of it folds its facts
+// into a State of their own.
+func (s *State) Forgotten(run release.RunID) bool { return s.forgotten[run] }
 
 // Recalls names the forgotten runs that are needed again and makes State take their events again: the caller reads all
-// facts of each from the stream and applies them.
+// facts of each from the stream and applies them. They are kept until they end anew.
 func (s *State) Recalls() []release.RunID {
 	out := s.recall
 	s.recall = nil
 	for _, id := range out {
 		delete(s.forgotten, id)
+		s.recalled[id] = s.seq
 	}
 	return out
 }

@@ -4,9 +4,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // TestMain makes ten thousand worlds the ordinary number; -rapid.checks asks for another.
@@ -38,16 +42,75 @@ func (r rapidTB) Fatalf(format string, a ...any) { r.t.Fatalf(format, a...) }
 // TestLaws plays worlds at random. A failing one is shrunk and printed with its seed; what it taught goes into
 // TestWorldsThatFailedOnce.
 func TestLaws(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		d := drawn{rt}
-		play(newWorld(rapidTB{t, rt}, d), d.roll("steps", 120))
+		play(newWorld(rapidTB{t, rt}, d), d.roll("steps", 150))
 	})
 }
 
-// TestSeededWorlds plays worlds by number, so that one can be named.
+// TestSeededWorlds plays worlds by number, with fair dice, and counts what happened in them: worlds in which nothing
+// happens prove nothing.
 func TestSeededWorlds(t *testing.T) {
-	for n := range 2000 {
+	t.Parallel()
+	const worlds = 2000
+	seen := map[string]int{}
+	for n := range worlds {
 		s := seed(n)
-		t.Run(fmt.Sprint(n), func(t *testing.T) { play(newWorld(t, &s), 200) })
+		w := newWorld(numbered{t, n}, &s)
+		play(w, 60+s.roll("steps", 200))
+		for what := range w.happened() {
+			seen[what]++
+		}
 	}
+	t.Logf("of %d worlds: %v", worlds, seen)
+	for what, least := range map[string]int{
+		"opened": 5, "closed": 20, "published": 5, "cancelled": 20, "retried": 20, "lost": 10, "skipped": 5, "delayed": 20, "attempt 3": 5,
+	} {
+		if seen[what] < worlds*least/100 {
+			t.Errorf("%s happened in %d of %d worlds, want %d %%", what, seen[what], worlds, least)
+		}
+	}
+}
+
+// numbered names the world that failed.
+type numbered struct {
+	testing.TB
+	n int
+}
+
+func (f numbered) Fatal(args ...any) {
+	f.Helper()
+	f.TB.Fatal(append([]any{"world", f.n, ":"}, args...)...)
+}
+func (f numbered) Fatalf(format string, args ...any) {
+	f.Helper()
+	f.TB.Fatalf("world %d: "+format, append([]any{f.n}, args...)...)
+}
+
+func (w *world) happened() map[string]bool {
+	out := map[string]bool{}
+	for _, e := range w.stream {
+		switch p := e.Data.(type) {
+		case event.GateOpened:
+			out["opened"] = true
+		case event.GateClosed:
+			out["closed"] = true
+		case event.ReleasePublished:
+			out["published"] = true
+		case event.RunCancelRequested:
+			out["cancelled"] = true
+		case event.RunRetryRequested:
+			out["retried"] = true
+		case event.TaskFinished:
+			out["lost"] = out["lost"] || p.Class == release.ClassLost
+		case event.TaskConcluded:
+			out["skipped"] = out["skipped"] || strings.HasPrefix(p.Reason, "skipped")
+		case event.TaskDelayed:
+			out["delayed"] = true
+		case event.TaskStarted:
+			out[fmt.Sprint("attempt ", p.Attempt)] = true
+		}
+	}
+	return out
 }

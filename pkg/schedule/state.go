@@ -15,9 +15,10 @@ type State struct {
 	pools map[string]*pool
 	fleet map[string]*executor // by the key of its heartbeat
 
-	forgotten map[release.RunID]bool // finished runs whose tasks are not kept
-	recall    []release.RunID        // forgotten runs that somebody asks for
-	finished  []*run                 // in the order of their end, to be forgotten
+	forgotten map[release.RunID]bool   // finished runs whose tasks are not kept
+	recall    []release.RunID          // forgotten runs that somebody asks for
+	recalled  map[release.RunID]uint64 // those that came back, and when
+	finished  []*run                   // in the order of their end, to be forgotten
 
 	changedTasks []*task
 	changedRuns  []*run
@@ -34,7 +35,7 @@ type State struct {
 func New(cfg Config) *State {
 	return &State{
 		cfg: cfg.withDefaults(), runs: map[release.RunID]*run{}, pools: map[string]*pool{},
-		fleet: map[string]*executor{}, forgotten: map[release.RunID]bool{},
+		fleet: map[string]*executor{}, forgotten: map[release.RunID]bool{}, recalled: map[release.RunID]uint64{},
 	}
 }
 
