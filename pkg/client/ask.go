@@ -13,17 +13,6 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// Run returns a run as the list shows it.
-func (c *Client) Run(ctx context.Context, run release.RunID) (Run, error) {
-	s, err := c.Status(ctx, run)
-	return s.Run, err
-}
-
-// Status returns all of a run that fits a screen.
-func (c *Client) Status(ctx context.Context, run release.RunID) (Status, error) {
-	return get[Status](ctx, c, nil, "runs", string(run))
-}
-
 // Why explains a run, or one task of it.
 func (c *Client) Why(ctx context.Context, run release.RunID, task release.TaskID) (Why, error) {
 	query := url.Values{}
@@ -39,10 +28,23 @@ func (c *Client) Artifacts(ctx context.Context, run release.RunID, task release.
 	if task != "" {
 		query.Set("task", string(task))
 	}
-	page, err := get[struct {
-		Artifacts []Artifact `json:"artifacts"`
-	}](ctx, c, query, "runs", string(run), "artifacts")
-	return page.Artifacts, err
+	query.Set("limit", strconv.Itoa(pageMost))
+	var out []Artifact
+	for range maxPages {
+		page, err := get[struct {
+			Artifacts []Artifact `json:"artifacts"`
+			Next      string     `json:"next"`
+		}](ctx, c, query, "runs", string(run), "artifacts")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page.Artifacts...)
+		if page.Next == "" {
+			break
+		}
+		query.Set("after", page.Next)
+	}
+	return out, nil
 }
 
 // artifact opens an artifact's bytes.
@@ -73,15 +75,18 @@ func (c *Client) Streams(ctx context.Context) ([]Stream, error) {
 	return page.Streams, err
 }
 
+// DeadLettersPage is a part of the list of dead letters. Next is where the page after it begins, 0 when there is none.
+type DeadLettersPage struct {
+	Letters []DeadLetter `json:"deadletters"`
+	Next    uint64       `json:"next,omitempty"`
+}
+
 // DeadLetters lists dead letters from a sequence on, the oldest first, at most limit.
-func (c *Client) DeadLetters(ctx context.Context, from uint64, limit int) ([]DeadLetter, error) {
+func (c *Client) DeadLetters(ctx context.Context, from uint64, limit int) (DeadLettersPage, error) {
 	query := url.Values{}
 	number(query, "from", from)
 	query.Set("limit", strconv.Itoa(limit))
-	page, err := get[struct {
-		Letters []DeadLetter `json:"deadletters"`
-	}](ctx, c, query, "deadletters")
-	return page.Letters, err
+	return get[DeadLettersPage](ctx, c, query, "deadletters")
 }
 
 // ResolveTask finds the task that somebody means: by its id, its name, or the beginning of its id when only one begins so.

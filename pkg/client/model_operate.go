@@ -21,6 +21,8 @@ type Why struct {
 	Until      time.Time           `json:"until,omitzero"`       // when time alone changes it
 	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
 	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
+	By         string              `json:"by,omitempty"`         // who says it: "test-scheduler", or "reporter" from what was stored
+	Note       string              `json:"note,omitempty"`       // who did not answer
 }
 
 // Holder is a task that has what another waits for.

@@ -67,3 +67,34 @@ func Moment(s Style, m client.Moment, run string) string {
 	line := s.fit(safe(cmp.Or(m.Line, string(m.Type))), width(clock)+width(run)+width(kind)+4)
 	return fmt.Sprintf("%s  %s%s  %s\n", s.paint(faint, clock), run, s.paint(faint, kind), s.paint(toneOf(m.Tone), line))
 }
+
+// Ending prints how a run ended, on one line.
+func Ending(w io.Writer, s Style, r client.Run) error {
+	m := markOf(r.State)
+	line := fmt.Sprintf("%s  %s", s.paint(m.tone, m.text()), safe(r.ID))
+	if d := duration(s, r); d != "" {
+		line += "  " + s.paint(faint, "took "+d)
+	}
+	if r.Reason != "" {
+		line += "  " + safe(r.Reason)
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+// Prefix stands before each line of a log among others: the task, and the attempt after the first.
+func Prefix(s Style, a client.Attempt, wide int) string {
+	name := safe(a.Task)
+	if a.Number > 1 {
+		name += fmt.Sprintf(" #%d", a.Number)
+	}
+	if wide == 0 {
+		return name
+	}
+	tones := []tone{busy, good, warn, "35", "34"}
+	sum := 0
+	for _, b := range []byte(a.Task) {
+		sum += int(b)
+	}
+	return s.paint(tones[sum%len(tones)], pad(name, wide)) + s.paint(faint, " | ")
+}

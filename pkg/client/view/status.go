@@ -78,8 +78,22 @@ func (p *page) head(status client.Status) {
 		about = append(about, cond(run.Ended(), "took ", "for ")+d)
 	}
 	p.line("  %s", s.paint(faint, s.fit(strings.Join(about, ", "), 2)))
-	if run.Reason != "" && run.State != client.StateRunning && run.State != client.StateRejected {
-		p.wrapped("  ", safe(run.Reason))
+	if why := reason(status); why != "" {
+		p.wrapped("  ", safe(why))
+	}
+}
+
+// reason is one sentence on why a run is as it is. A definition's problems speak for themselves.
+func reason(status client.Status) string {
+	switch {
+	case status.Run.State == client.StateRejected:
+		return ""
+	case status.Run.State != client.StateRunning:
+		return status.Run.Reason
+	case status.Why != nil:
+		return status.Why.Reason
+	default:
+		return status.Unanswered
 	}
 }
 
@@ -136,19 +150,21 @@ func (p *page) candidate(status client.Status) {
 }
 
 func (p *page) gate(status client.Status) {
-	if len(status.Gates) == 0 {
+	if len(status.Gates) == 0 && len(status.Conditions) == 0 {
 		return
 	}
-	newest := status.Gates[len(status.Gates)-1]
-	shown := bad
-	if newest.State == "open" {
-		shown = good
+	state, reason, shown := "not decided", "", plain
+	if n := len(status.Gates); n > 0 && (status.Run.Ended() || status.Gates[n-1].Round == status.Run.Round) {
+		state, reason, shown = safe(status.Gates[n-1].State), status.Gates[n-1].Reason, bad
+		if state == "open" {
+			shown = good
+		}
 	}
-	p.title("Gate: " + p.style.paint(shown, safe(newest.State)))
-	if newest.Reason != "" {
-		p.wrapped("  ", safe(newest.Reason))
+	p.title("Gate: " + p.style.paint(shown, state))
+	if reason != "" {
+		p.wrapped("  ", safe(reason))
 	}
-	p.table(conditions(newest.Conditions))
+	p.table(conditions(status.Conditions))
 }
 
 // conditions lays out conditions, those that are not met first.
