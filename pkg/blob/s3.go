@@ -111,5 +111,8 @@ func (s *ObjectStore) Has(ctx context.Context, d release.Digest) (bool, error) {
 }
 
 func (s *ObjectStore) sweep(ctx context.Context, before time.Time) error {
-	return s.bucket.Sweep(ctx, "tmp/", before)
+	if err := s.bucket.RemoveBefore(ctx, "tmp/", before); err != nil {
+		return err
+	}
+	return s.bucket.Sweep(ctx, before)
 }

@@ -74,33 +74,3 @@ func (b *Bucket) copyEach(ctx context.Context, upload *s3.CreateMultipartUploadO
 	}
 	return done, nil
 }
-
-// Sweep removes the objects below a prefix, and the unfinished uploads, that began before a time: what crashes left.
-func (b *Bucket) Sweep(ctx context.Context, prefix string, before time.Time) error {
-	err := b.Each(ctx, prefix, func(info Info) error {
-		if info.Changed.After(before) {
-			return nil
-		}
-		return b.Remove(ctx, info.Name)
-	})
-	if err != nil {
-		return err
-	}
-	pages := s3.NewListMultipartUploadsPaginator(b.client, &s3.ListMultipartUploadsInput{Bucket: b.bucket(), Prefix: b.key("")})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return b.fail("list the uploads of", "", err)
-		}
-		for _, u := range page.Uploads {
-			if aws.ToTime(u.Initiated).After(before) {
-				continue
-			}
-			_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: b.bucket(), Key: u.Key, UploadId: u.UploadId})
-			if err != nil && !missing(err) {
-				return b.fail("abort an upload to", "", err)
-			}
-		}
-	}
-	return nil
-}

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // Info is what a server knows of an object.
@@ -20,6 +22,17 @@ type Info struct {
 	Size    int64
 	Tag     string // of the bytes, for a Condition
 	Changed time.Time
+	Digest  release.Digest // as Upload was told; empty if it was not, and in Each
+}
+
+// digestKey is the metadata that holds an object's digest.
+const digestKey = "sha256"
+
+func digestOf(metadata map[string]string) release.Digest {
+	if d := release.Digest("sha256:" + metadata[digestKey]); d.Valid() {
+		return d
+	}
+	return ""
 }
 
 // Condition says when a Put may happen. The zero condition is always met.
@@ -73,8 +86,10 @@ func (b *Bucket) get(ctx context.Context, name string, span *string) (io.ReadClo
 	if err != nil {
 		return nil, Info{}, b.fail("read", name, err)
 	}
-	info := Info{Name: name, Size: aws.ToInt64(out.ContentLength), Tag: aws.ToString(out.ETag), Changed: aws.ToTime(out.LastModified)}
-	return out.Body, info, nil
+	return out.Body, Info{
+		Name: name, Size: aws.ToInt64(out.ContentLength), Tag: aws.ToString(out.ETag), Changed: aws.ToTime(out.LastModified),
+		Digest: digestOf(out.Metadata),
+	}, nil
 }
 
 // Stat reports whether an object is there, and what the server knows of it.
@@ -89,7 +104,10 @@ func (b *Bucket) Stat(ctx context.Context, name string) (Info, bool, error) {
 	if err != nil {
 		return Info{}, false, err
 	}
-	return Info{Name: name, Size: aws.ToInt64(out.ContentLength), Tag: aws.ToString(out.ETag), Changed: aws.ToTime(out.LastModified)}, true, nil
+	return Info{
+		Name: name, Size: aws.ToInt64(out.ContentLength), Tag: aws.ToString(out.ETag), Changed: aws.ToTime(out.LastModified),
+		Digest: digestOf(out.Metadata),
+	}, true, nil
 }
 
 // Remove removes an object. One that is not there is removed already.

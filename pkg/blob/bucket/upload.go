@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	tmtypes "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
+
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // An upload holds at most (concurrency + 2) parts in memory: 48 MiB.
@@ -22,7 +24,8 @@ const (
 type Upload struct {
 	Size      int64 // bytes; 0 if not known
 	MediaType string
-	Absent    bool // only if there is no such object; else the error's kind is Conflict
+	Absent    bool           // only if there is no such object; else the error's kind is Conflict
+	Digest    release.Digest // kept with the object, for Stat; it is not checked here
 }
 
 // Upload streams an object of any size with bounded memory and without a temporary file. If r fails, its error is
@@ -38,6 +41,9 @@ func (b *Bucket) Upload(ctx context.Context, name string, r io.Reader, u Upload)
 	}
 	if u.Size > 0 {
 		input.ContentLength = aws.Int64(u.Size) // very large objects get larger parts: there are at most 10 000
+	}
+	if u.Digest != "" {
+		input.Metadata = map[string]string{digestKey: u.Digest.Hex()}
 	}
 	if u.Absent {
 		input.IfNoneMatch = aws.String("*")
