@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluiceci/sluice/pkg/client"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// actCommands change something. Each needs a token, and each is a fact once it returns.
+func actCommands() []*cobra.Command {
+	return []*cobra.Command{
+		triggerCommand(), cancelCommand(), retryCommand(), approveCommand(), holdCommand(), drainCommand(),
+	}
+}
+
+func triggerCommand() *cobra.Command {
+	var t client.Trigger
+	var params []string
+	var watch bool
+	c := &cobra.Command{
+		Use:   "trigger PROJECT",
+		Short: "Start a run of a branch's head or of a commit",
+		Args:  arguments(cobra.ExactArgs(1)),
+	}
+	f := c.Flags()
+	f.StringVar(&t.Branch, "branch", "", "branch (default: the project's release branch)")
+	f.StringVar((*string)(&t.Commit), "commit", "", "full name of a commit")
+	f.StringArrayVar(&params, "param", nil, "parameter of the run: name=value")
+	f.StringVar(&t.Key, "key", "", "name of this request: the same key again starts nothing new (default: a new one)")
+	f.BoolVar(&watch, "watch", false, "follow the run to its end and exit with its outcome")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		t.Project = args[0]
+		var err error
+		if t.Parameters, err = parameters(params); err != nil {
+			return err
+		}
+		if t.Commit != "" && !t.Commit.Valid() {
+			return usage("--commit is %q, expected the 40 digits of a whole commit name", t.Commit)
+		}
+		started, err := s.Trigger(ctx, t)
+		if err != nil {
+			return err
+		}
+		if watch {
+			fmt.Fprintf(s.talk, "Run %s\n", client.Line(string(started.Run)))
+			return s.watch(ctx, started.Run)
+		}
+		return s.said(started, "%s", started.Run)
+	})
+}
+
+// parameters reads name=value pairs.
+func parameters(pairs []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, p := range pairs {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, usage("--param is %q, expected name=value", p)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// said tells what was done: as JSON, or in words.
+func (s *session) said(answer any, format string, args ...any) error {
+	if s.json {
+		return printJSON(s.out, answer)
+	}
+	_, err := fmt.Fprintln(s.out, client.Line(fmt.Sprintf(format, args...)))
+	return err
+}
+
+func cancelCommand() *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use:   "cancel RUN",
+		Short: "End a run: stop what runs, start nothing more, publish nothing",
+		Args:  arguments(cobra.ExactArgs(1)),
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at the run")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		return s.act(ctx, args[0], "cancel", client.Act{Reason: reason}, "Run %s is being cancelled.")
+	})
+}
+
+func retryCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "retry RUN [TASK..]",
+		Short: "Try tasks again, on the plan that the run has; every task that did not succeed when none is named",
+		Args:  arguments(cobra.MinimumNArgs(1)),
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		run, err := s.Resolve(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		var tasks []release.TaskID
+		for _, name := range args[1:] {
+			id, err := s.ResolveTask(ctx, run, name)
+			if err != nil {
+				return err
+			}
+			tasks = append(tasks, id)
+		}
+		return s.act(ctx, string(run), "retry", client.Act{Tasks: tasks}, "Run %s goes on.")
+	})
+}
+
+func approveCommand() *cobra.Command {
+	var note string
+	c := &cobra.Command{
+		Use:   "approve RUN",
+		Short: "Approve the release of a run, where its definition asks for approvals",
+		Args:  arguments(cobra.ExactArgs(1)),
+	}
+	c.Flags().StringVar(&note, "note", "", "what the approval rests on")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		return s.act(ctx, args[0], "approve", client.Act{Note: note}, "The release of run %s is approved.")
+	})
+}
+
+func holdCommand() *cobra.Command {
+	var reason string
+	var resume bool
+	c := &cobra.Command{
+		Use:   "hold RUN",
+		Short: "Keep the gate of a run from opening, or let it open again",
+		Args:  arguments(cobra.ExactArgs(1)),
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at the run")
+	c.Flags().BoolVar(&resume, "resume", false, "lift every hold")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if resume {
+			return s.act(ctx, args[0], "resume", client.Act{Reason: reason}, "The gate of run %s is held no more.")
+		}
+		return s.act(ctx, args[0], "hold", client.Act{Reason: reason}, "The gate of run %s is held.")
+	})
+}
+
+// act does one thing to the run that a name means.
+func (s *session) act(ctx context.Context, name, verb string, what client.Act, done string) error {
+	run, err := s.Resolve(ctx, name)
+	if err != nil {
+		return err
+	}
+	answer, err := s.Act(ctx, run, verb, what)
+	if err != nil {
+		return err
+	}
+	return s.said(answer, done, run)
+}
+
+func drainCommand() *cobra.Command {
+	var reason string
+	var resume bool
+	c := &cobra.Command{
+		Use:   "drain POOL",
+		Short: "Give no more work to a pool, or give it work again; what runs there ends as it would",
+		Args:  arguments(cobra.ExactArgs(1)),
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for those who wait")
+	c.Flags().BoolVar(&resume, "resume", false, "give it work again")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		answer, err := s.Drain(ctx, args[0], resume, reason)
+		if err != nil {
+			return err
+		}
+		done := "Pool %s gets no more work; what runs there goes on to its end."
+		if resume {
+			done = "Pool %s gets work again."
+		}
+		return s.said(answer, done, args[0])
+	})
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluiceci/sluice/pkg/client"
+	"github.com/sluiceci/sluice/pkg/client/view"
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+func watchCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "watch [RUN]",
+		Short: "Follow a run until it ends; exits with its outcome",
+		Long: "Follow a run (default: the latest) until it ends, and exit with its outcome:\n" +
+			"0 success, 1 failure, 2 error, 3 cancelled.\n" +
+			"A terminal shows the run's screen, live; q leaves it and the run goes on.\n" +
+			"Elsewhere, each event is a line; with --json, each is a JSON object on a line.",
+		Args: arguments(cobra.MaximumNArgs(1)),
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		run, err := s.run(ctx, args)
+		if err != nil {
+			return err
+		}
+		return s.watch(ctx, run)
+	})
+}
+
+// watch follows a run to its end.
+func (s *session) watch(ctx context.Context, run release.RunID) error {
+	watching := s.watchLines
+	if s.live && !s.json {
+		watching = s.watchScreen
+	}
+	ended, err := watching(ctx, run)
+	if err != nil {
+		return err
+	}
+	return exitWith(ended.ExitCode(), nil)
+}
+
+// watchLines prints each event on a line, and at the end how the run ended.
+func (s *session) watchLines(ctx context.Context, run release.RunID) (client.Run, error) {
+	away := false
+	ended, err := s.Watch(ctx, client.Watching{
+		Run: run, Moments: true,
+		Seen: func(_ client.Status, news []client.Moment) error {
+			away = false
+			if s.json {
+				return jsonLines(s.out, news)
+			}
+			return view.Moments(s.out, s.style, news)
+		},
+		Trouble: func(err error) {
+			if !away {
+				fmt.Fprintln(s.talk, "sluice:", err)
+			}
+			away = true
+		},
+	})
+	if err != nil || s.json {
+		return ended, err
+	}
+	return ended, view.Ending(s.out, s.style, ended)
+}
+
+// jsonLines prints each item as JSON on a line of its own.
+func jsonLines[T any](w io.Writer, items []T) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for _, item := range items {
+		if err := e.Encode(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchScreen draws the run's screen until it ends, then prints it once to stay.
+func (s *session) watchScreen(ctx context.Context, run release.RunID) (client.Run, error) {
+	var last client.Status
+	drawn, watched := openScreen(ctx, s.out, s.style, false)
+	ended, err := s.Watch(watched, client.Watching{
+		Run: run,
+		Seen: func(status client.Status, _ []client.Moment) error {
+			last = status
+			drawn.draw(func(style view.Style) string { return statusText(style, status) })
+			return nil
+		},
+		Trouble: func(err error) {
+			drawn.draw(func(style view.Style) string { return statusText(style, last) + "\n" + err.Error() + "\n" })
+		},
+	})
+	drawn.close()
+	if errors.Is(context.Cause(watched), errQuit) && err != nil {
+		err = fault.New(fault.Transient, "stopped watching; run %s goes on", run)
+	}
+	if last.Run.ID != "" {
+		s.style, _ = styleOf(s.out)
+		err = errors.Join(err, view.Status(s.out, s.style, last))
+	}
+	return ended, err
+}
+
+func statusText(style view.Style, status client.Status) string {
+	var b strings.Builder
+	_ = view.Status(&b, style, status) // a strings.Builder takes everything
+	return b.String()
+}
