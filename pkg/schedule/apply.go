@@ -11,7 +11,7 @@ const maxAttempts = 1 << 20
 // stream is not known (Seq is 0) counts as the newest. Types that the scheduler does not hear change nothing.
 func (s *State) Apply(e event.Event) {
 	if beat, ok := e.Data.(event.ExecutorHeartbeat); ok {
-		s.hearBeat(beat, e.Seq)
+		s.hearBeat(beat, mark{seq: e.Seq, at: stampOf(e.Stored)})
 		return
 	}
 	if e.Data == nil || s.dropped(e) {

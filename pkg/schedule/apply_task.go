@@ -177,8 +177,9 @@ func (s *State) finish(t *task, a *attempt, p event.TaskFinished, m mark) {
 	if a.executor != nil {
 		s.release(a.executor, held{t, a.n})
 		a.executor = nil
-		t.run.counts.running--
-		s.touchRun(t.run)
+		if t.run.counts.running--; t.run.counts.running == 0 {
+			s.touchRun(t.run)
+		}
 	}
 	s.restate(t)
 }

@@ -13,13 +13,14 @@ import (
 type executor struct {
 	pool    *pool
 	name    string
-	seq     uint64 // of the newest heartbeat
-	beat    event.ExecutorHeartbeat
-	fresh   bool  // it beat since the last decision
-	waits   bool  // stands in State.heard
-	left    bool  // no longer in State.fleet
-	seen    stamp // of the decision that first knew of the newest heartbeat
-	slots   int32 // what it adds to its pool now
+	beat    event.ExecutorHeartbeat // the newest
+	news    mark                    // of it
+	beaten  bool                    // there was one
+	fresh   bool                    // it beat since the last decision
+	waits   bool                    // stands in State.heard
+	left    bool                    // no longer in State.fleet
+	seen    stamp                   // of the decision that first knew of the newest heartbeat
+	slots   int32                   // what it adds to its pool now
 	running map[held]stamp
 	strays  map[held]*stray
 	alarm   stamp
@@ -58,7 +59,7 @@ func (x *executor) take(h held) { x.running[h] = 0 }
 // last one.
 func (s *State) release(x *executor, h held) {
 	delete(x.running, h)
-	if len(x.running) == 0 && x.seq == 0 {
+	if len(x.running) == 0 && !x.beaten {
 		s.dismiss(x)
 	}
 }
@@ -73,12 +74,15 @@ func (s *State) hear(x *executor) {
 
 // hearBeat takes a heartbeat. The moment that counts is the next decision's: so the clocks of executors and servers
 // need not agree with this one.
-func (s *State) hearBeat(beat event.ExecutorHeartbeat, seq uint64) {
+//
+// One that came before is no news. Its place alone does not tell: the stream of heartbeats lives in memory, and counts
+// from one again when its server is started again.
+func (s *State) hearBeat(beat event.ExecutorHeartbeat, m mark) {
 	x := s.executor(beat.Pool, beat.Executor)
-	if seq != 0 && seq <= x.seq {
+	if x.beaten && m.set() && m.seq <= x.news.seq && m.at <= x.news.at {
 		return
 	}
-	x.seq, x.beat, x.fresh = max(seq, x.seq, 1), beat, true
+	x.news, x.beat, x.beaten, x.fresh = m, beat, true, true
 	s.hear(x)
 }
 
@@ -233,7 +237,7 @@ func (s *State) dismiss(x *executor) {
 }
 
 // alive reports whether an executor takes work.
-func (s *State) alive(x *executor) bool { return !x.beat.Gone && x.seq != 0 && !s.silent(x) }
+func (s *State) alive(x *executor) bool { return x.beaten && !x.beat.Gone && !s.silent(x) }
 
 func (s *State) silent(x *executor) bool {
 	return x.seen != 0 && s.now.since(x.seen) >= s.cfg.LostAfter

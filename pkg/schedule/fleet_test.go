@@ -124,20 +124,25 @@ func TestSlotsFollowTheFleet(t *testing.T) {
 	slots(3)
 }
 
-// TestAnOldHeartbeatIsNoNews: heartbeats may come late or twice.
+// TestAnOldHeartbeatIsNoNews: heartbeats may come late or twice, and their stream may begin anew.
 func TestAnOldHeartbeatIsNoNews(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Config{})
-	beat := func(seq uint64, slots int32) {
+	beat := func(seq uint64, after time.Duration, slots int32) {
 		e := event.Root(event.Fleet, "/x", b.now, event.ExecutorHeartbeat{Pool: "linux", Executor: "x", Slots: slots})
-		e.Seq = seq
+		e.Seq, e.Stored = seq, noon().Add(after)
 		b.s.Apply(e)
 	}
-	beat(5, 2)
-	beat(4, 9)
-	beat(5, 9)
-	b.follow()
-	if got := Survey(b.s)[0].Slots; got != 2 {
-		t.Fatalf("%d slots, want the newest heartbeat's 2", got)
+	for _, c := range []struct {
+		seq   uint64
+		after time.Duration
+		slots int32
+		want  int
+	}{{5, time.Second, 2, 2}, {4, 0, 9, 2}, {5, time.Second, 9, 2}, {1, time.Minute, 3, 3}, {2, 0, 4, 4}} {
+		beat(c.seq, c.after, c.slots)
+		b.follow()
+		if got := Survey(b.s)[0].Slots; got != c.want {
+			t.Fatalf("after %+v: %d slots", c, got)
+		}
 	}
 }

@@ -238,6 +238,7 @@ func (w *world) step() {
 		w.feed(1 + w.d.roll("facts", 4))
 	case 3, 4, 5, 6:
 		w.feed(len(w.stream))
+		w.pulse()
 		w.hear()
 		w.decide()
 	case 7, 8, 9, 10:
@@ -251,11 +252,24 @@ func (w *world) step() {
 	case 20:
 		w.trouble()
 	case 21:
-		w.die(w.d.roll("who dies", len(w.members)))
+		if w.d.roll("luck", 2) == 0 {
+			w.die(w.d.roll("who dies", len(w.members)))
+		}
 	case 22:
 		w.restart()
 	case 23:
-		w.meddle()
+		if w.d.roll("patience", 2) == 0 {
+			w.meddle()
+		}
+	}
+}
+
+// pulse lets the executors beat, as they do whatever else happens; now and then one is late.
+func (w *world) pulse() {
+	for _, m := range w.members {
+		if w.d.roll("late", 8) > 0 {
+			w.beat(m, false)
+		}
 	}
 }
 

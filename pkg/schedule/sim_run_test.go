@@ -73,6 +73,19 @@ func TestSeededWorlds(t *testing.T) {
 	}
 }
 
+// TestCalmWorlds: where nothing goes wrong nothing is lost, and every attempt is one that the product asked for.
+func TestCalmWorlds(t *testing.T) {
+	t.Parallel()
+	for n := range 500 {
+		s := seed(n)
+		w := newWorld(numbered{t, n}, &s)
+		w.settleDown()
+		if w.happened()["lost"] {
+			t.Fatalf("world %d: somebody was lost:\n%s", n, w.told())
+		}
+	}
+}
+
 // numbered names the world that failed.
 type numbered struct {
 	testing.TB

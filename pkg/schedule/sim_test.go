@@ -53,7 +53,7 @@ func drawScript(d dice) script {
 	for i := range int(sc.planned.Builds + sc.planned.Tests) {
 		sc.tasks = append(sc.tasks, drawTask(d, &sc.planned, i))
 	}
-	switch d.roll("change", 6) {
+	switch d.roll("change", 9) {
 	case 0:
 		sc.planned.Change.Kind = release.PullRequest
 	case 1:
@@ -61,7 +61,7 @@ func drawScript(d dice) script {
 	case 2:
 		sc.planned.Change.Fork = true
 	}
-	sc.planned.Release.Approvals = int32(max(0, d.roll("approvals", 6)-4))
+	sc.planned.Release.Approvals = int32(max(0, d.roll("approvals", 6)-3))
 	sc.refused, sc.broken = d.roll("refused", 12) == 0, d.roll("broken", 12) == 0
 	return sc
 }
@@ -83,7 +83,7 @@ func drawTask(d dice, planned *event.RunPlanned, i int) simTask {
 	}
 	t.SoftFail = d.roll("soft", 6) == 0
 	t.Priority = int32(d.roll("priority", 2))
-	for range d.roll("tries", 3) {
+	for range max(0, d.roll("tries", 5)-2) {
 		t.results = append(t.results, []release.Class{release.ClassInfra, release.ClassCommand, release.ClassOK, release.ClassUnknown}[d.roll("class", 4)])
 	}
 	if last := d.roll("last", 8); last > 0 || len(t.results) == 0 {
