@@ -33,10 +33,10 @@ type Local struct {
 	log      *slog.Logger
 	count    atomic.Int64
 	null     *os.File
-	forker   *forker
 	watchdog *watchdog
 	leaders  leaders
 	programs programs
+	buffers  sync.Pool
 }
 
 // NewLocal makes a driver. It must be closed.
@@ -63,7 +63,7 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	if l.log == nil {
 		l.log = slog.Default()
 	}
-	l.forker = startForker()
+	l.buffers.New = func() any { return new([bufferSize]byte) }
 	l.watchdog = startWatchdog(l.instance, l.outer, l.log)
 	return l, nil
 }
@@ -77,7 +77,6 @@ func (l *Local) Close() error {
 		p.Wait()
 	}
 	l.watchdog.stop()
-	l.forker.stop()
 	return l.null.Close()
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -112,6 +113,30 @@ while ! test -s daemon; do sleep 0.01; done; echo said`, &out)
 	defer func() { _ = syscall.Kill(pidIn(t, filepath.Join(spec.Dir, "daemon")), syscall.SIGKILL) }()
 	if !exit.OK() || !exit.Truncated || out.String() != "said\n" {
 		t.Errorf("%+v with output %q", exit, out.String())
+	}
+}
+
+func TestEndOfTheThreadIsNotTheCommandsFault(t *testing.T) {
+	local := newLocal(t)
+	started := make(chan driver.Process)
+	var onItsOwnThread func()
+	onItsOwnThread = func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine
+		if syscall.Gettid() == os.Getpid() {
+			go onItsOwnThread() // The first thread never ends; while it is locked here, the next one is another.
+			<-t.Context().Done()
+			return
+		}
+		p, err := local.Start(t.Context(), drivertest.Shell(t, "sleep 60", nil))
+		if err != nil {
+			t.Error(err)
+		}
+		started <- p
+	}
+	go onItsOwnThread()
+	exit := drivertest.Wait(t, <-started)
+	if exit.Cause == nil || !strings.Contains(exit.Cause.Error(), "thread") {
+		t.Errorf("got %+v", exit)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluiceci/sluice/pkg/fault"
 )
 
 // process is one command of Local.
@@ -57,14 +59,15 @@ func (p *process) start(program string, env []string) error {
 		defer func() { _ = syscall.Close(w) }()
 		p.output, out = r, uintptr(w)
 	}
-	attr := &syscall.ProcAttr{Dir: p.spec.Dir, Env: env, Files: []uintptr{null, out, out}}
+	p.pidfd = -1
+	attr := &syscall.ProcAttr{Dir: p.spec.Dir, Env: env, Files: []uintptr{null, out, out}, Sys: attributes(&p.pidfd)}
 	p.exit.Started = time.Now()
-	pid, pidfd, err := p.local.forker.fork(program, p.spec.Args, attr)
+	pid, err := syscall.ForkExec(program, p.spec.Args, attr)
 	if err != nil {
 		p.closeOutput()
 		return err
 	}
-	p.pid, p.pidfd = pid, pidfd
+	p.pid = pid
 	p.local.leaders.add(p)
 	if p.output != nil {
 		p.copied = make(chan error, 1)
@@ -174,9 +177,16 @@ func (p *process) reap() {
 	if status.Signaled() {
 		p.exit.Code, p.exit.Signal = -1, status.Signal().String()
 	}
+	if status.Signaled() && status.Signal() == deathSignal && p.exit.Cause == nil {
+		p.exit.Cause = errThreadEnded
+	}
 	p.exit.User, p.exit.System = time.Duration(usage.Utime.Nano()), time.Duration(usage.Stime.Nano())
 	p.exit.MaxRSS = int64(usage.Maxrss) * maxRSSUnit
 }
+
+// errThreadEnded is why a process ended for which nobody asked. It never happens unless something in this program locks
+// goroutines to threads and lets both end.
+var errThreadEnded = fault.New(fault.Transient, "the thread of the executor that had started it ended")
 
 // drain waits for the end of the output, which comes at once unless somebody who escaped holds it open.
 func (p *process) drain() {
@@ -198,8 +208,8 @@ const bufferSize = 64 << 10
 // copyOutput reads until nobody holds the pipe. A writer that fails is told of at the end; the process must not
 // block on it, so that its output is read on and dropped.
 func (p *process) copyOutput() error {
-	buffer := p.local.forker.buffers.Get().(*[bufferSize]byte)
-	defer p.local.forker.buffers.Put(buffer)
+	buffer := p.local.buffers.Get().(*[bufferSize]byte)
+	defer p.local.buffers.Put(buffer)
 	var failed error
 	for {
 		n, err := p.output.Read(buffer[:])

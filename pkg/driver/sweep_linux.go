@@ -80,43 +80,61 @@ func findMarked(mine func([]byte) bool) []int {
 	return found
 }
 
-// killAll kills until nothing is found any more. Who forks while it is hunted is found in the next round.
+// killAll kills until nothing is found any more, and returns when all of it is dead. Who forks while it is hunted is
+// found in the next round.
 func killAll(ctx context.Context, find func() []int, check func([]byte) bool) (int, error) {
-	seen := map[int]bool{}
-	for wait := 100 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
+	killed := 0
+	for {
 		pids := find()
 		if len(pids) == 0 {
-			return len(seen), nil
+			return killed, nil
 		}
+		var dying []int
 		for _, pid := range pids {
-			if killOne(pid, check) {
-				seen[pid] = true
+			if fd, ok := killOne(pid, check); ok {
+				dying = append(dying, fd)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return len(seen), fault.New(fault.Transient, "processes %v do not die", pids)
-		case <-time.After(wait):
+		killed += len(dying)
+		for _, fd := range dying {
+			awaitDeath(ctx, fd)
+		}
+		if ctx.Err() != nil {
+			return killed, fault.New(fault.Transient, "processes %v do not die", pids)
+		}
+		if len(dying) == 0 {
+			time.Sleep(100 * time.Microsecond) // They are dying already: their death is all that is awaited.
 		}
 	}
 }
 
-// killOne kills a process that was found a moment ago. With a check, it is looked at again once a handle holds it, so
-// that an id that changed hands meanwhile is left alone.
-func killOne(pid int, check func([]byte) bool) bool {
+// killOne kills a process that was found a moment ago and returns a handle on it. With a check, it is looked at again
+// once the handle holds it, so that an id that changed hands meanwhile is left alone.
+func killOne(pid int, check func([]byte) bool) (fd int, ok bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ENOSYS) {
-		return unix.Kill(pid, unix.SIGKILL) == nil
-	}
 	if err != nil {
-		return false // It is gone, or it is a thread of a process that is in the list itself.
+		// It is gone, or it is a thread of a process that is in the list itself; or the kernel is older than 5.3.
+		if errors.Is(err, unix.ENOSYS) {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		return 0, false
 	}
+	if check != nil && !check(readEnviron(pid)) || unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
+		_ = unix.Close(fd)
+		return 0, false
+	}
+	return fd, true
+}
+
+// awaitDeath waits until the process that fd holds is dead, and closes fd. As process 1 of a container the executor
+// inherits orphans, which are then its own to reap.
+func awaitDeath(ctx context.Context, fd int) {
 	defer func() { _ = unix.Close(fd) }()
-	if check != nil && !check(readEnviron(pid)) {
-		return false
+	for ctx.Err() == nil {
+		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50)
+		if n > 0 {
+			_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil) // no child of ours: nothing to reap
+			return
+		}
 	}
-	killed := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
-	// As process 1 of a container the executor inherits orphans: they are its own to reap. For others this is no child.
-	_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-	return killed
 }

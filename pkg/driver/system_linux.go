@@ -13,8 +13,15 @@ import (
 // maxRSSUnit is what getrusage counts memory in, in bytes.
 const maxRSSUnit = 1024
 
+// deathSignal is what the kernel sends to a leader when the thread that forked it ends, which the death of the program
+// includes. Threads of Go end when a goroutine that locked one ends, whoever's that was; a thread of our own for all forks
+// would avoid it but costs half of all starts per second. So the signal is one that nobody uses: it ends the process
+// as SIGKILL does, and should it ever come while the program lives, it is known for what it is and not taken for the
+// command's fault.
+const deathSignal = syscall.SIGSTKFLT
+
 func attributes(pidfd *int) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: pidfd}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: deathSignal, PidFD: pidfd}
 }
 
 // outputPipe makes a pipe whose read end waits in the poller; the write end blocks, as programs expect of stdout.

@@ -15,6 +15,9 @@ import (
 // maxRSSUnit is what getrusage counts memory in, in bytes.
 const maxRSSUnit = 1
 
+// deathSignal is sent by nobody here.
+const deathSignal = syscall.Signal(-1)
+
 func attributes(*int) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func outputPipe() (*os.File, int, error) {
