@@ -9,26 +9,24 @@ type checker struct {
 	test map[string]bool // names of tests
 	*source
 	conditions *conditions
+	matrixKeys []string // of all jobs
 }
 
 // check notes everything that is wrong with a decoded definition beyond its form.
 func check(def *Definition, s *source) {
 	c := &checker{def: def, source: s, jobs: map[string]*Job{}, test: map[string]bool{}}
-	if len(s.problems) > 0 && def.Project.Value == "" {
-		return
-	}
 	c.index()
-	conditions, err := newConditions(&def.Settings, def.matrixKeys())
-	if err != nil {
-		s.fail(Pos{1, 1}, "", "%v", err)
-		return
-	}
-	c.conditions = conditions
+	c.matrixKeys = def.matrixKeys()
+	c.conditions = newConditions(&def.Settings, c.matrixKeys)
 	checkTop(c)
 	checkTriggers(c)
 	checkSettings(c)
 	checkPools(c)
+	checkChanged(c)
 	for _, e := range c.all() {
+		if c.full() {
+			return
+		}
 		checkJob(c, e)
 	}
 	checkCycles(c)
@@ -37,16 +35,15 @@ func check(def *Definition, s *source) {
 }
 
 func (c *checker) index() {
-	for _, list := range []Map[Job]{c.def.Builds, c.def.Tests} {
+	for tests, list := range []Map[Job]{c.def.Builds, c.def.Tests} {
 		for i := range list {
 			if _, twice := c.jobs[list[i].Name]; twice {
 				c.fail(list[i].At, "rename one of them", "job %q is both a build and a test", list[i].Name)
+				continue
 			}
 			c.jobs[list[i].Name] = &list[i].Value
+			c.test[list[i].Name] = tests == 1
 		}
-	}
-	for _, e := range c.def.Tests {
-		c.test[e.Name] = true
 	}
 }
 

@@ -54,7 +54,7 @@ func (c *checker) matrix(job *Job) {
 		c.matrixKey(a.Name, a.At)
 		if a.Ref != "" {
 			c.reference(a)
-		} else if len(a.Values) == 0 {
+		} else if a.Values != nil && len(a.Values) == 0 {
 			c.fail(a.At, "", "the list of %s is empty: the job would silently vanish", a.Name)
 		}
 	}

@@ -50,6 +50,22 @@ func checkSettings(c *checker) {
 	}
 }
 
+// checkChanged checks the rules of changed paths.
+func checkChanged(c *checker) {
+	for _, rule := range c.def.Changed {
+		for _, glob := range rule.Paths {
+			if glob.Value == "" || !doublestar.ValidatePattern(glob.Value) {
+				c.fail(glob.At, "", "expected a glob, found %q", shorten(printable(glob.Value), 60))
+			}
+		}
+		for _, name := range rule.Jobs {
+			if _, known := c.jobs[name.Value]; !known && !c.full() {
+				c.fail(name.At, nearest(name.Value, keysOf(c.jobs)), "%q is no job", shorten(printable(name.Value), 60))
+			}
+		}
+	}
+}
+
 func (c *checker) settingNames(s *Setting) {
 	for i := range s.Keys {
 		if name := s.Keys[i].Name; !settingName.MatchString(name) {

@@ -12,15 +12,25 @@ func (c *checker) condition(t Text, matrix []string) {
 	}
 	cond := c.conditions.compile(t.Value)
 	if cond.problem != "" {
-		c.fail(c.within(t, cond.offset), "", "cannot read condition: %s", shorten(printable(cond.problem), 300))
+		c.unreadable(t, cond)
 		return
 	}
 	for _, name := range cond.reads {
 		short := strings.TrimPrefix(name, "matrix.")
-		if slices.Contains(c.def.matrixKeys(), short) && !slices.Contains(matrix, short) {
-			c.fail(c.find(t.At, short), "", "the condition reads %s, which is no key of this matrix: %s", name, enumerate(matrix, 20))
+		if slices.Contains(c.matrixKeys, short) && !slices.Contains(matrix, short) {
+			c.fail(c.find(t.At, short), nearest(short, matrix), "the condition reads %s, which is no matrix key here", name)
 		}
 	}
+}
+
+// unreadable says what is wrong with a condition; of an unknown name, the whole name and the nearest that there is.
+func (c *checker) unreadable(t Text, cond *condition) {
+	at := c.within(t, cond.offset)
+	if name := cond.unknown(t.Value); name != "" {
+		c.fail(at, nearest(name, c.conditions.names), "the condition reads %s, which is nothing that conditions know", shorten(printable(name), 60))
+		return
+	}
+	c.fail(at, "", "cannot read condition: %s", shorten(printable(cond.problem), 300))
 }
 
 // within is the place in the text of an offset in a scalar; exact for a scalar on one line.
@@ -50,15 +60,15 @@ func (c *checker) name(p part, matrix []string) {
 		found, missing, valid := c.def.Settings.lookup(path)
 		switch {
 		case found == nil:
-			c.fail(p.at, nearest(missing, valid), "unknown setting %s%s", missing, unknownAmong(valid))
+			c.fail(c.place(p), nearest(missing, valid), "unknown setting %s%s", missing, unknownAmong(valid))
 		case found.Map:
-			c.fail(p.at, "", "settings.%s is a map, expected one value", path)
+			c.fail(c.place(p), "", "settings.%s is a map, expected one value", path)
 		}
 		return
 	}
 	valid := templateNames(matrix)
 	if !slices.Contains(valid, p.name) {
-		c.fail(p.at, firstOf(nearest(p.name, valid), literalHint), "unknown name {{ %s }}, expected one of %s or settings.NAME",
+		c.fail(c.place(p), firstOf(nearest(p.name, valid), literalHint), "unknown name {{ %s }}, expected one of %s or settings.NAME",
 			shorten(printable(p.name), 60), enumerate(valid, 30))
 	}
 }

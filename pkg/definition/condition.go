@@ -14,12 +14,18 @@ const (
 	maxConditionSize = 4096 // characters
 	maxConditionCost = 10_000
 	maxTotalCost     = 20_000_000
+	maxConditions    = 2_000 // different ones
+	maxNames         = 5_000 // that conditions can read
 )
 
-// conditions compiles and evaluates the CEL texts of a definition. One environment declares the keys of every
-// matrix; that a condition reads only its own job's is checked against what it refers to.
+// conditions compiles and evaluates the CEL texts of a definition. One environment, made when the first condition
+// is met, declares the keys of every matrix; that a condition reads only its own job's is checked against what it
+// refers to.
 type conditions struct {
+	settings *Setting
+	matrix   []string
 	env      *cel.Env
+	names    []string // that conditions know
 	compiled map[string]*condition
 	spent    uint64
 }
@@ -32,36 +38,51 @@ type condition struct {
 	offset  Pos // of the problem, within the text; from 0
 }
 
-// newConditions declares what conditions may read. Leaves of settings and fields of change are declared by their
-// full names, so that a name that does not exist is found when the text is read and not when it is evaluated.
-func newConditions(settings *Setting, matrixKeys []string) (*conditions, error) {
-	options := []cel.EnvOption{
-		cel.ParserRecursionLimit(50), cel.ParserExpressionSizeLimit(maxConditionSize),
-		cel.Variable("env", cel.MapType(cel.StringType, cel.StringType)),
-		cel.Variable("environment", cel.StringType),
-		cel.Variable("change.parameters", cel.MapType(cel.StringType, cel.StringType)),
-		cel.Variable("change.title", cel.StringType), cel.Variable("change.author", cel.StringType),
-		cel.Variable("change.fork", cel.BoolType),
+func newConditions(settings *Setting, matrixKeys []string) *conditions {
+	return &conditions{settings: settings, matrix: matrixKeys, compiled: map[string]*condition{}}
+}
+
+// prepare declares what conditions may read. Leaves of settings and fields of change are declared by their full
+// names, so that a name that does not exist is found when the text is read and not when it is evaluated.
+func (c *conditions) prepare() error {
+	if c.env != nil {
+		return nil
 	}
-	for _, name := range changeNames() {
-		options = append(options, cel.Variable("change."+name, cel.StringType))
+	options := []cel.EnvOption{cel.ParserRecursionLimit(50), cel.ParserExpressionSizeLimit(maxConditionSize)}
+	declare := func(name string, t *cel.Type) {
+		c.names = append(c.names, name)
+		options = append(options, cel.Variable(name, t))
+	}
+	declare("env", cel.MapType(cel.StringType, cel.StringType))
+	declare("environment", cel.StringType)
+	declare("change.parameters", cel.MapType(cel.StringType, cel.StringType))
+	declare("change.title", cel.StringType)
+	declare("change.author", cel.StringType)
+	declare("change.fork", cel.BoolType)
+	for _, name := range prefixed("change.", changeNames()) {
+		declare(name, cel.StringType)
 	}
 	for _, name := range keysOf(shortForms()) {
-		options = append(options, cel.Variable(name, cel.StringType))
+		declare(name, cel.StringType)
 	}
-	for _, name := range matrixKeys {
-		options = append(options, cel.Variable(name, cel.StringType), cel.Variable("matrix."+name, cel.StringType))
+	for _, name := range c.matrix {
+		declare(name, cel.StringType)
+		declare("matrix."+name, cel.StringType)
 	}
-	walkSettings("settings", settings, func(path string, _ *Setting) {
+	walkSettings("settings", c.settings, func(path string, _ *Setting) {
 		if celName(path) {
-			options = append(options, cel.Variable(path, cel.DynType))
+			declare(path, cel.DynType)
 		}
 	})
+	if len(c.names) > maxNames {
+		return fmt.Errorf("settings and matrices have more than %d names together", maxNames)
+	}
 	env, err := cel.NewEnv(options...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot set up conditions: %w", err)
+		return fmt.Errorf("cannot set up conditions: %w", err)
 	}
-	return &conditions{env: env, compiled: map[string]*condition{}}, nil
+	c.env = env
+	return nil
 }
 
 // compile reads a text once, however many jobs share it.
@@ -75,6 +96,12 @@ func (c *conditions) compile(text string) *condition {
 }
 
 func (c *conditions) build(text string) *condition {
+	if len(c.compiled) >= maxConditions {
+		return &condition{problem: fmt.Sprintf("the definition has more than %d different conditions", maxConditions)}
+	}
+	if err := c.prepare(); err != nil {
+		return &condition{problem: err.Error()}
+	}
 	ast, issues := c.env.Compile(text)
 	if issues != nil && len(issues.Errors()) > 0 {
 		first := issues.Errors()[0]
@@ -97,6 +124,19 @@ func (c *conditions) build(text string) *condition {
 		}
 	}
 	return made
+}
+
+// unknown is the dotted name that a condition reads and that does not exist, or "" when something else is wrong.
+func (c *condition) unknown(text string) string {
+	if !strings.HasPrefix(c.problem, "undeclared reference") {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	if c.offset.Line < 0 || c.offset.Line >= len(lines) {
+		return ""
+	}
+	line := lines[c.offset.Line]
+	return dottedName.FindString(line[byteOffset(line, c.offset.Column):])
 }
 
 // eval answers a condition for one set of values.

@@ -71,10 +71,11 @@ func (d *decoder) enter(n ast.Node) (ast.Node, bool) {
 		return nil, false
 	}
 	plain, ok := d.resolve(n)
-	if !ok {
+	if !ok || d.full() {
 		d.depth--
+		return nil, false
 	}
-	return plain, ok
+	return plain, true
 }
 
 func (d *decoder) resolve(n ast.Node) (ast.Node, bool) {

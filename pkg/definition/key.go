@@ -87,7 +87,7 @@ func enumerate(names []string, n int) string {
 
 // nearest is the hint that names the valid name closest to a wrong one, or "".
 func nearest(wrong string, valid []string) string {
-	if len(wrong) > 100 {
+	if len(wrong) > 100 || len(wrong) < 3 {
 		return ""
 	}
 	best, distance := "", 1+max(1, len(wrong)/3)

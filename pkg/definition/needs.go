@@ -15,7 +15,8 @@ type Needs struct {
 }
 
 func (v *Needs) decode(d *decoder, n ast.Node) {
-	if _, list := n.(*ast.SequenceNode); list {
+	_, scalar := scalarText(n)
+	if _, list := n.(*ast.SequenceNode); list || scalar {
 		v.Jobs.decode(d, n)
 		return
 	}

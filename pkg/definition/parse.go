@@ -19,7 +19,9 @@ func Parse(file string, src []byte) (*Definition, error) {
 	ast.Walk(anchorCollector{d}, body)
 	def := &Definition{Digest: release.DigestOf(src), source: s}
 	d.into(body, def)
-	check(def, s)
+	if !d.refused && !s.full() {
+		check(def, s)
+	}
 	if err := s.problems.orNil(); err != nil {
 		return nil, err
 	}

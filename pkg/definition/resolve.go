@@ -28,10 +28,7 @@ type Request struct {
 // Resolve makes the plan of a definition for one change. It is pure: the same definition and the same request give
 // the same bytes. The error is an Errors with everything that does not resolve.
 func Resolve(def *Definition, req Request) (*plan.Plan, error) {
-	r, err := newResolver(def, req)
-	if err != nil {
-		return nil, err
-	}
+	r := newResolver(def, req)
 	for _, step := range []func(){
 		r.override,   // settings, presets, environment
 		r.expand,     // jobs to tasks, by their matrices
@@ -102,17 +99,12 @@ type input struct {
 	from      []*task
 }
 
-func newResolver(def *Definition, req Request) (*resolver, error) {
+func newResolver(def *Definition, req Request) *resolver {
 	s := &source{file: def.source.file, text: def.source.text, lines: def.source.lines}
-	evaluator, err := newConditions(&def.Settings, def.matrixKeys())
-	if err != nil {
-		return nil, err
-	}
-	project := def.Project.Value
 	r := &resolver{
-		source: s, def: def, req: req, evaluator: evaluator, byName: map[string]*job{},
+		source: s, def: def, req: req, evaluator: newConditions(&def.Settings, def.matrixKeys()), byName: map[string]*job{},
 		plan: &plan.Plan{
-			Project: project, Definition: def.Digest, Change: req.Change, Release: def.Policy(),
+			Project: def.Project.Value, Definition: def.Digest, Change: req.Change, Release: def.Policy(),
 			Tasks: []plan.Task{}, Skipped: []plan.Skipped{}, Warnings: []string{},
 		},
 	}
@@ -123,7 +115,7 @@ func newResolver(def *Definition, req Request) (*resolver, error) {
 			r.byName[e.Name] = j
 		}
 	}
-	return r, nil
+	return r
 }
 
 // refuse notes a problem of the request, which has no place in the text.

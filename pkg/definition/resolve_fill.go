@@ -3,6 +3,7 @@ package definition
 import (
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/plan"
@@ -106,36 +107,33 @@ func (r *resolver) text(t Text) *template {
 // shell binds a command. What a stranger chose, a branch's name for instance, is put in only if it means itself
 // however it is quoted; otherwise the command would be theirs.
 func (r *resolver) shell(t Text) *template {
-	return parseTemplate(r.source, t).bind(func(name string, at Pos) (string, bool) {
-		value, ok := r.constant(name, at)
-		if ok && fromChange(name) && !safeInShell(value) {
-			r.fail(at, "read it from the environment: \"$SLUICE_BRANCH\", \"$SLUICE_REF\"",
-				"{{ %s }} is %q, which a shell would not take as it is", name, shorten(printable(value), 60))
+	return parseTemplate(r.source, t).bind(func(p part) (string, bool) {
+		value, ok := r.constant(p)
+		if ok && fromChange(p.name) && !safeInShell(value) {
+			r.fail(r.place(p), "read it from the environment: \"$SLUICE_BRANCH\", \"$SLUICE_REF\"",
+				"{{ %s }} is %q, which a shell would not take as it is", p.name, shorten(printable(value), 60))
 		}
 		return value, ok
 	})
 }
 
 // constant looks up what is the same for every task; a setting that presets made a list has no text.
-func (r *resolver) constant(name string, at Pos) (string, bool) {
-	value, ok := r.known[name]
-	if !ok && len(name) > 9 && name[:9] == "settings." {
-		r.fail(at, "take it as the values of a matrix key: $"+name, "%s is a list, expected one value", name)
+func (r *resolver) constant(p part) (string, bool) {
+	value, ok := r.known[p.name]
+	if !ok && strings.HasPrefix(p.name, "settings.") {
+		r.fail(r.place(p), "take it as the values of a matrix key: $"+p.name, "%s is a list, expected one value", p.name)
 		return "", true
 	}
 	return value, ok
 }
 
 // lookup is the names that differ from task to task.
-func (r *resolver) lookup(t *task) func(string, Pos) string {
-	return func(name string, at Pos) string {
-		short := name
-		if len(name) > 7 && name[:7] == "matrix." {
-			short = name[7:]
-		}
+func (r *resolver) lookup(t *task) func(part) string {
+	return func(p part) string {
+		short := strings.TrimPrefix(p.name, "matrix.")
 		value, ok := t.values[short]
 		if !ok {
-			r.fail(at, "", "%s has no matrix key %s", t.name, short)
+			r.fail(r.place(p), "", "%s has no matrix key %s", t.name, short)
 		}
 		return value
 	}

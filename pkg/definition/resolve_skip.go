@@ -73,10 +73,19 @@ func (r *resolver) holds(text Text, who string, values map[string]any) (holds, o
 	}
 	holds, err := r.evaluator.eval(cond, values)
 	if err != nil {
-		r.fail(text.At, "matrix values are text: compare them with text, or write int(gpu) >= 2",
-			"cannot evaluate the condition of %s: %s", who, shorten(printable(err.Error()), 200))
+		r.fail(text.At, evalHint(err), "cannot evaluate the condition of %s: %s", who, shorten(printable(err.Error()), 200))
 	}
 	return holds, err == nil
+}
+
+func evalHint(err error) string {
+	switch text := err.Error(); {
+	case strings.Contains(text, "overload"), strings.Contains(text, "conversion"):
+		return "matrix values are text: compare them with text, or write int(gpu) >= 2"
+	case strings.Contains(text, "no such key"):
+		return `ask first whether it is there: "NAME" in env && env.NAME == …`
+	}
+	return ""
 }
 
 // concern leaves out the jobs that no changed path concerns. A change that may publish is always made whole.

@@ -36,6 +36,9 @@ func (s *source) fail(at Pos, hint, format string, args ...any) {
 
 const excerptWidth = 120
 
+// full reports whether enough has been said; what would add to it can stop.
+func (s *source) full() bool { return len(s.problems) >= maxProblems }
+
 // excerpt is the line at a place with a caret under the column. Long lines are cut around the column.
 func (s *source) excerpt(at Pos) string {
 	if at.Line < 1 || at.Line > len(s.lines) {

@@ -12,12 +12,16 @@ type template struct {
 	parts []part
 }
 
-// part is literal text, or the name to look up, or both: the text goes first.
+// part is literal text, or the name to look up, or both: the text goes first. Its place is only looked for when
+// there is something to say of it.
 type part struct {
 	text string
 	name string
-	at   Pos
+	mark string // "{{ name }}" as written
+	of   Pos    // where the scalar starts
 }
+
+func (s *source) place(p part) Pos { return s.find(p.of, p.mark) }
 
 const (
 	openMark, closeMark = "{{", "}}"
@@ -27,7 +31,7 @@ const (
 // parseTemplate splits a text at its marks; a mark that is not closed is a problem.
 func parseTemplate(s *source, t Text) *template {
 	out := &template{at: t.At}
-	rest, from := t.Value, t.At
+	rest := t.Value
 	for {
 		before, after, found := strings.Cut(rest, openMark)
 		if !found {
@@ -36,15 +40,15 @@ func parseTemplate(s *source, t Text) *template {
 		}
 		inside, next, closed := cutMark(after)
 		if !closed {
-			s.fail(s.find(from, openMark), literalHint, "{{ is not closed by }}")
+			line, _, _ := strings.Cut(after, "\n")
+			s.fail(s.find(t.At, openMark+line), literalHint, "{{ is not closed by }}")
 			return out
 		}
-		at := s.find(from, openMark+inside+closeMark)
 		name := strings.TrimSpace(inside)
 		if quoted, ok := strings.CutPrefix(name, `"`); ok {
 			out.parts = append(out.parts, part{text: before + strings.TrimSuffix(quoted, `"`)})
 		} else {
-			out.parts = append(out.parts, part{text: before, name: name, at: at})
+			out.parts = append(out.parts, part{text: before, name: name, mark: openMark + inside + closeMark, of: t.At})
 		}
 		rest = next
 	}
@@ -65,7 +69,7 @@ func cutMark(after string) (inside, next string, closed bool) {
 }
 
 // bind replaces the names that lookup knows by their values; what remains is looked up for each task.
-func (t *template) bind(lookup func(name string, at Pos) (string, bool)) *template {
+func (t *template) bind(lookup func(p part) (string, bool)) *template {
 	out := &template{at: t.at}
 	var text strings.Builder
 	for _, p := range t.parts {
@@ -73,11 +77,11 @@ func (t *template) bind(lookup func(name string, at Pos) (string, bool)) *templa
 		if p.name == "" {
 			continue
 		}
-		if value, ok := lookup(p.name, p.at); ok {
+		if value, ok := lookup(p); ok {
 			text.WriteString(value)
 			continue
 		}
-		out.parts = append(out.parts, part{text: text.String(), name: p.name, at: p.at})
+		out.parts = append(out.parts, part{text: text.String(), name: p.name, mark: p.mark, of: p.of})
 		text.Reset()
 	}
 	out.parts = append(out.parts, part{text: text.String()})
@@ -85,7 +89,7 @@ func (t *template) bind(lookup func(name string, at Pos) (string, bool)) *templa
 }
 
 // render puts a task's values in.
-func (t *template) render(lookup func(name string, at Pos) string) string {
+func (t *template) render(lookup func(p part) string) string {
 	if len(t.parts) == 1 && t.parts[0].name == "" {
 		return t.parts[0].text
 	}
@@ -93,7 +97,7 @@ func (t *template) render(lookup func(name string, at Pos) string) string {
 	for _, p := range t.parts {
 		b.WriteString(p.text)
 		if p.name != "" {
-			b.WriteString(lookup(p.name, p.at))
+			b.WriteString(lookup(p))
 		}
 	}
 	return b.String()

@@ -1,0 +1,140 @@
+package definition_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/definition"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+const mebibyte = 1 << 20
+
+// fill repeats a piece up to the size that a definition may have.
+func fill(head, piece, tail string) string {
+	return head + strings.Repeat(piece, (mebibyte-len(head)-len(tail))/len(piece)) + tail
+}
+
+// count repeats a piece with a number in it.
+func count(head, piece, tail string) string {
+	var b strings.Builder
+	b.WriteString(head)
+	for i := 0; b.Len() < mebibyte-len(tail)-2*len(piece)-20; i++ {
+		b.WriteString(strings.ReplaceAll(piece, "#", fmt.Sprint(i)))
+	}
+	return b.String() + tail
+}
+
+func hostileTexts() map[string]string {
+	job := "\nbuilds: {a: {run: x}}\ngate: {require: [builds]}\n"
+	return map[string]string{
+		"open brackets":      fill("", "[", ""),
+		"open braces":        fill("", "{", ""),
+		"dashes":             fill("", "- ", ""),
+		"question marks":     fill("", "? ", ""),
+		"colons":             fill("", ": ", ""),
+		"keys in one line":   fill("", "a: ", ""),
+		"quotes":             fill("a: \"", "\\\"", "\""),
+		"open quotes":        fill("", "\"a\n", ""),
+		"block scalars":      count("", "a#: |\n  b\n", ""),
+		"anchors":            count("project: x\nsettings:\n", "  a#: &a# x\n", job),
+		"one anchor":         fill("", "&a ", ""),
+		"aliases":            fill("project: x\nsettings: {a: &a x, b: [", "*a,", "]}"+job),
+		"merges":             fill("project: x\nsettings: {a: &a {b: 1, c: 2}, d: {<<: [", "*a,", "]}}"+job),
+		"tags":               fill("", "!a ", ""),
+		"comments":           fill("project: x"+job, "# c\n", ""),
+		"documents":          fill("", "---\n", ""),
+		"blank lines":        fill("project: x"+job, "\n", ""),
+		"spaces":             fill("project: x", " ", job),
+		"indentation":        indented(),
+		"same keys":          fill("", "a: b\n", ""),
+		"unknown keys":       count("", "a#: b\n", ""),
+		"list of wrongs":     fill("project: x\npools: [", "x,", "]"+job),
+		"unknown job keys":   count("project: x\nbuilds: {a: {run: x,", "r#: x,", "}}"),
+		"jobs":               count("project: x\nbuilds:\n", "  j#: {run: x}\n", ""),
+		"jobs with needs":    count("project: x\nbuilds:\n  a: {run: x}\n", "  j#: {run: x, needs: [a]}\n", ""),
+		"unknown needs":      count("project: x\nbuilds:\n", "  j#: {run: x, needs: [k#]}\n", ""),
+		"chain of needs":     chain(),
+		"conditions":         count("project: x\nbuilds:\n", "  j#: {run: x, if: \"# == #\"}\n", ""),
+		"templates":          fill("project: x\nbuilds: {a: {matrix: {p: [1]}, run: \"", "{{ p }}", "\"}}"),
+		"folded templates":   fill("project: x\nbuilds: {a: {matrix: {p: [1]}, run: \"", "{{\\u0020q }}", "\"}}"),
+		"matrix values":      count("project: x\nbuilds: {a: {run: x, matrix: {p: [", "#,", "]}}}"),
+		"included keys":      count("project: x\nbuilds: {a: {run: x, matrix: {include: [", "{k#: 1},", "]}}, b: {run: x, needs: [a], matrix: {k1: [1,2,3]}}}"),
+		"excludes":           "project: x\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds: {a: {run: x, matrix: {a: $d, b: $d, c: $d, d: $d, exclude: [" + strings.Repeat("{a: x},", 60_000) + "]}}}",
+		"pools":              count("project: x\npools: [", "{name: p#, match: [\"a=#\", \"b=#\"]},", "]\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds: {a: {run: x, matrix: {a: $d, b: $d, c: $d, d: $d}}}"),
+		"edges":              "project: x\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds:\n  a: {run: x, matrix: {a: $d, b: $d, c: $d, d: $d}}\n  b: {run: x, needs: [a], matrix: {e: $d, f: $d, g: $d, h: $d}}\n",
+		"text times tasks":   "project: x\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds: {a: {run: \"{{ a }}" + strings.Repeat("x", 500_000) + "\", matrix: {a: $d, b: $d, c: $d, d: $d}}}",
+		"settings":           count("project: x\nsettings:\n", "  s#: {a: 1}\n", "\nbuilds: {a: {run: x, if: settings.s1.a == 1}}"),
+		"presets":            count("project: x\nsettings: {a: 1}\npresets:\n", "  p#: {a: 2}\n", job),
+		"preset chain":       presetChain(),
+		"long strings":       "project: \"" + strings.Repeat("x", mebibyte-100) + "\"\nbuild: {}\n",
+		"globs":              "project: x\nbuilds: {a: {run: x, outputs: {a: \"" + strings.Repeat("{a,", 1000) + strings.Repeat("**/", 1000) + "\"}}}",
+		"regular expression": "project: x\nbuilds: {a: {run: x, if: \"'" + strings.Repeat("a", 2000) + "'.matches('(a*)*(a*)*(a*)*b')\"}}\n",
+	}
+}
+
+func indented() string {
+	var b strings.Builder
+	for i := 0; b.Len() < mebibyte/2; i++ {
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
+}
+
+func chain() string {
+	var b strings.Builder
+	b.WriteString("project: x\nbuilds:\n  j0: {run: x}\n")
+	for i := 1; b.Len() < mebibyte-100; i++ {
+		fmt.Fprintf(&b, "  j%d: {run: x, needs: [j%d]}\n", i, i-1)
+	}
+	return b.String()
+}
+
+func presetChain() string {
+	var b strings.Builder
+	b.WriteString("project: x\nsettings: {a: 1}\npresets:\n  p0: {a: 2}\n")
+	for i := 1; b.Len() < mebibyte-200; i++ {
+		fmt.Fprintf(&b, "  p%d: {extends: [p%d]}\n", i, i-1)
+	}
+	return b.String() + "builds: {a: {run: x}}\ngate: {require: [builds]}\n"
+}
+
+// TestHostile reads texts as large as they may be and as bad as we could think of: each is answered in bounded time
+// and memory, by a plan or by problems that say where.
+func TestHostile(t *testing.T) {
+	for name, text := range hostileTexts() {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			outcome := resolveHostile(text)
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
+			if os.Getenv("SLUICE_HOSTILE") != "" {
+				t.Logf("%v, %d MiB: %s", took.Round(time.Millisecond), allocated, outcome)
+			}
+			if took > 10*time.Second || allocated > 3000 {
+				t.Errorf("took %v and allocated %d MiB: %s", took, allocated, outcome)
+			}
+		})
+	}
+}
+
+func resolveHostile(text string) string {
+	def, err := definition.Parse("sluice.yaml", []byte(text))
+	if err == nil {
+		_, err = definition.Resolve(def, definition.Request{Change: release.Change{
+			Kind: release.Push, Repo: "a/b", Branch: "master", Ref: "refs/heads/master", Commit: commit,
+		}})
+	}
+	if err == nil {
+		return "resolved"
+	}
+	out := err.Error()
+	return out[:min(len(out), 200)]
+}
