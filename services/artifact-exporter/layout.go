@@ -73,12 +73,12 @@ func artifactPath(a release.Artifact, task string) string {
 	if a.Directory && !strings.HasSuffix(name, ".tar") {
 		name += ".tar"
 	}
-	return path.Join(segment(kind)+task, segment(name))
+	return path.Join(shortened(kind, longestKind)+task, shortened(name, longestFile))
 }
 
 // attemptPath is where the results, or logs, of an attempt are.
 func attemptPath(kind string, task release.TaskID, attempt int32) string {
-	return fmt.Sprintf("%s/%s/%d", kind, segment(string(task)), attempt)
+	return fmt.Sprintf("%s/%s/%d", kind, release.Slug(string(task)), attempt)
 }
 
 // manifest lists what a candidate left: it is the whole truth about a folder, and about latest/.

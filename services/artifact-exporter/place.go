@@ -16,21 +16,26 @@ import (
 // plain has the characters that every file system, S3 server and URL takes as they are.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_+=-][A-Za-z0-9._+=-]*$`)
 
+// The longest names, in bytes. With what is added to them, a type and its task stay below 255, and so does a file.
 const (
-	longestSegment = 180 // bytes; with what is added it stays below 255
-	longestLine    = 300 // bytes of a branch's segments together
+	longestKind    = 80
+	longestSegment = 120 // a task's id is not longer
+	longestFile    = 180
+	longestLine    = 300 // of a branch's segments together
 )
 
 // segment makes one segment of a path of any text.
-func segment(s string) string {
-	if plain.MatchString(s) && len(s) <= longestSegment {
+func segment(s string) string { return shortened(s, longestSegment) }
+
+func shortened(s string, longest int) string {
+	if plain.MatchString(s) && len(s) <= longest {
 		return s
 	}
-	return changed(s)
+	return changed(s, longest)
 }
 
 // changed makes a segment that is surely not the text itself. The extension stays last.
-func changed(s string) string {
+func changed(s string, longest int) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < 128 && plain.MatchString("x"+string(r)) {
 			return r
@@ -38,11 +43,11 @@ func changed(s string) string {
 		return '_'
 	}, s)
 	ext := path.Ext(clean)
-	if len(ext) > 12 || ext == clean {
+	if len(ext) > 12 || ext == clean || ext == "." {
 		ext = ""
 	}
 	stem := strings.TrimLeft(strings.TrimSuffix(clean, ext), ".")
-	return stem[:min(len(stem), longestSegment)] + "~" + release.Derive(s)[:8] + ext
+	return stem[:min(len(stem), longest)] + "~" + release.Derive(s)[:8] + ext
 }
 
 var commitLike = regexp.MustCompile(`^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$`)
@@ -54,13 +59,13 @@ func line(s string) string {
 	for i, part := range parts {
 		parts[i] = segment(part)
 		if commitLike.MatchString(part) {
-			parts[i] = changed(part)
+			parts[i] = changed(part, longestSegment)
 		}
 	}
 	if joined := strings.Join(parts, "/"); len(joined) <= longestLine {
 		return joined
 	}
-	return changed(s)
+	return changed(s, longestSegment)
 }
 
 // base is where the things of a change are: <branch>/<commit>. A pull request is never below the branch that it is for.
@@ -82,7 +87,7 @@ func under(c release.Change) string {
 	first, _, _ := strings.Cut(branch, "/")
 	switch strings.ToLower(first) {
 	case "latest", "pull", "tags": // not even where "Latest" and "latest" are the same name
-		return path.Join(changed(first), line(branch))
+		return path.Join(changed(first, longestSegment), line(branch))
 	}
 	return line(branch)
 }
@@ -91,5 +96,5 @@ func pullRequest(c release.Change) string {
 	if c.Number > 0 {
 		return strconv.Itoa(int(c.Number))
 	}
-	return changed(c.Ref)
+	return changed(c.Ref, longestSegment)
 }
