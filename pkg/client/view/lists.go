@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/client"
 )
@@ -25,9 +26,17 @@ func Artifacts(w io.Writer, s Style, list []client.Artifact) error {
 			name += "/"
 		}
 		t.row(cell{safe(a.Task), faint}, cell{name, plain}, cell{safe(a.Type), plain}, cell{size(a.Size), plain},
-			cell{safe(a.Digest), faint})
+			cell{cut(safe(a.Digest), digestColumns(s)), faint})
 	}
 	return t.write(w, s)
+}
+
+// digestColumns is how much of a digest is shown: enough to tell two apart on a terminal, all of it elsewhere.
+func digestColumns(s Style) int {
+	if s.Width == 0 {
+		return 0
+	}
+	return len("sha256:") + 13
 }
 
 // toneOf is the tone that the reporter gives a fact.
@@ -56,8 +65,9 @@ func Moments(w io.Writer, s Style, list []client.Moment) error {
 
 // Moment is one fact on one line; the run stands in it when there may be several.
 func Moment(s Style, m client.Moment, run string) string {
-	clock := m.At.Local().Format("15:04:05.000")
-	if day := m.At.Local().Format("2006-01-02"); !m.At.IsZero() && day != s.Now.Local().Format("2006-01-02") {
+	at := m.At.In(s.Now.Location())
+	clock := at.Format("15:04:05.000")
+	if day := at.Format(time.DateOnly); !m.At.IsZero() && day != s.Now.Format(time.DateOnly) {
 		clock = day + " " + clock[:8]
 	}
 	if run != "" {
@@ -68,17 +78,18 @@ func Moment(s Style, m client.Moment, run string) string {
 	return fmt.Sprintf("%s  %s%s  %s\n", s.paint(faint, clock), run, s.paint(faint, kind), s.paint(toneOf(m.Tone), line))
 }
 
-// Ending prints how a run ended, on one line.
+// Ending prints how a run ended, and why.
 func Ending(w io.Writer, s Style, r client.Run) error {
-	m := markOf(r.State)
-	line := fmt.Sprintf("%s  %s", s.paint(m.tone, m.text()), safe(r.ID))
+	p, m := &page{style: s}, markOf(r.State)
+	line := s.paint(m.tone, m.text()) + "  " + safe(r.ID)
 	if d := duration(s, r); d != "" {
 		line += "  " + s.paint(faint, "took "+d)
 	}
+	p.line("%s", line)
 	if r.Reason != "" {
-		line += "  " + safe(r.Reason)
+		p.wrapped("  ", safe(r.Reason))
 	}
-	_, err := fmt.Fprintln(w, line)
+	_, err := io.WriteString(w, p.String())
 	return err
 }
 

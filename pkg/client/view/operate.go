@@ -105,7 +105,8 @@ func DeadLetter(w io.Writer, s Style, l client.DeadLetter) error {
 		{{"deliveries", faint}, {strconv.FormatUint(l.Deliveries, 10), plain}},
 		{{"died", faint}, {s.age(l.Time) + " ago", plain}},
 	}})
-	p.line("\n%s", s.paint(faint, fmt.Sprintf("Next: sluice deadletters replay %d", l.Seq)))
+	p.title("Next")
+	p.line("  sluice deadletters replay %d", l.Seq)
 	_, err := io.WriteString(w, p.String())
 	return err
 }

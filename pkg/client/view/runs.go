@@ -50,8 +50,10 @@ func change(r client.Run) string {
 		return "tag " + place(r)
 	case release.Push:
 		return "push to " + place(r)
+	case "":
+		return place(r)
 	default:
-		return safe(cmp.Or(string(r.Kind), "change")) + " of " + place(r)
+		return safe(r.Kind) + " of " + place(r)
 	}
 }
 

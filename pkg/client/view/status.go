@@ -22,22 +22,14 @@ func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", ar
 // title begins a part of a page.
 func (p *page) title(text string) { p.line("\n%s", p.style.paint(bold, text)) }
 
-// wrapped prints words on as many lines as they need, each behind indent.
+// wrapped prints words on as many lines as they need, each behind indent. What is longer than a line is cut.
 func (p *page) wrapped(indent, text string) {
-	limit := p.style.Width - width(indent)
 	if p.style.Width == 0 {
 		p.line("%s%s", indent, text)
 		return
 	}
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && width(line)+1+width(word) > max(limit, 20) {
-			p.line("%s%s", indent, line)
-			line = ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	if line != "" {
+	limit := max(p.style.Width-width(indent), 20)
+	for _, line := range lines(text, limit) {
 		p.line("%s%s", indent, line)
 	}
 }
@@ -67,7 +59,10 @@ func (p *page) head(status client.Status) {
 	if title := safe(run.Title); title != "" {
 		p.line("  %s", s.fit(title, 2))
 	}
-	about := []string{safe(run.Commit.Short())}
+	var about []string
+	if run.Commit != "" {
+		about = append(about, safe(run.Commit.Short()))
+	}
 	if run.Author != "" {
 		about = append(about, "by "+safe(run.Author))
 	}
@@ -77,7 +72,9 @@ func (p *page) head(status client.Status) {
 	if d := duration(s, run); d != "" {
 		about = append(about, cond(run.Ended(), "took ", "for ")+d)
 	}
-	p.line("  %s", s.paint(faint, s.fit(strings.Join(about, ", "), 2)))
+	if len(about) > 0 {
+		p.line("  %s", s.paint(faint, s.fit(strings.Join(about, ", "), 2)))
+	}
 	if why := reason(status); why != "" {
 		p.wrapped("  ", safe(why))
 	}
@@ -169,7 +166,7 @@ func (p *page) gate(status client.Status) {
 
 // conditions lays out conditions, those that are not met first.
 func conditions(list []release.Condition) table {
-	t := table{indent: 2, columns: []column{{}, {least: 12}, {least: 20}}}
+	t := table{indent: 2, columns: []column{{}, {least: 12}, {least: 20, wraps: true}}}
 	for _, want := range []bool{false, true} {
 		for _, c := range list {
 			if c.Met != want {

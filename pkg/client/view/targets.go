@@ -89,20 +89,23 @@ func (p *page) broken(t *target) {
 // next says what somebody may want to type now.
 func (p *page) next(status client.Status) {
 	run := status.Run
-	var lines []string
+	var commands []string
 	for _, t := range status.Tasks {
 		if isBad(t) && t.Tried > 0 {
-			lines = append(lines, fmt.Sprintf("sluice logs %s/%s", safe(run.ID), safe(t.ID)))
+			commands = append(commands, fmt.Sprintf("sluice logs %s/%s", safe(run.ID), safe(t.ID)))
 			break
 		}
 	}
 	switch {
 	case !run.Ended():
-		lines = append(lines, "sluice watch "+safe(run.ID))
+		commands = append(commands, "sluice watch "+safe(run.ID))
 	case run.ExitCode() != 0 && run.State != client.StateRejected:
-		lines = append(lines, "sluice retry "+safe(run.ID))
+		commands = append(commands, "sluice retry "+safe(run.ID))
 	}
-	if len(lines) > 0 {
-		p.line("\n%s", p.style.paint(faint, "Next: "+strings.Join(lines, "  or  ")))
+	if len(commands) > 0 {
+		p.title("Next")
+	}
+	for _, c := range commands {
+		p.line("  %s", c)
 	}
 }

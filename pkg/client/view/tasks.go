@@ -38,28 +38,41 @@ func (p *page) tasks(run client.Status) {
 	tasks := slices.Clone(run.Tasks)
 	slices.SortStableFunc(tasks, func(a, b client.Task) int { return cmp.Compare(rank(a), rank(b)) })
 	p.title("Tasks: " + tally(tasks))
+	var shown table // of what is shown one by one, so that all of it is aligned
 	for len(tasks) > 0 {
 		n := slices.IndexFunc(tasks, func(t client.Task) bool { return t.State != tasks[0].State })
 		if n < 0 {
 			n = len(tasks)
 		}
-		p.group(run, tasks[:n])
+		p.group(&shown, tasks[:n])
 		tasks = tasks[n:]
 	}
+	p.flush(&shown)
 }
 
 // group shows the tasks of one state.
-func (p *page) group(run client.Status, tasks []client.Task) {
+func (p *page) group(shown *table, tasks []client.Task) {
 	switch {
 	case isBad(tasks[0]):
 		for _, t := range tasks {
 			p.failed(t)
 		}
 	case tasks[0].State == string(release.Success), len(tasks) > foldAfter:
+		p.flush(shown)
 		p.folded(tasks)
 	default:
-		p.listed(tasks)
+		for _, t := range tasks {
+			p.listed(shown, t)
+		}
 	}
+}
+
+// flush prints what is listed so far.
+func (p *page) flush(shown *table) {
+	if len(shown.rows) > 0 {
+		p.table(*shown)
+	}
+	*shown = table{}
 }
 
 // failed shows a task with why, and the last that it printed.
@@ -96,13 +109,11 @@ func label(t client.Task) string {
 	return safe(t.Name)
 }
 
-func (p *page) listed(tasks []client.Task) {
-	table := table{indent: 2, columns: []column{{least: 16}, {}, {}, {least: 20}}}
-	for _, t := range tasks {
-		m := markOf(t.State)
-		table.row(cell{m.shape + " " + label(t), m.tone}, cell{m.word, faint}, cell{p.since(t), faint}, cell{safe(t.Reason), faint})
-	}
-	p.table(table)
+// listed shows a task on a line.
+func (p *page) listed(shown *table, t client.Task) {
+	shown.indent, shown.columns = 2, []column{{least: 16}, {}, {}, {least: 20, wraps: true}}
+	m := markOf(t.State)
+	shown.row(cell{m.shape + " " + label(t), m.tone}, cell{m.word, faint}, cell{p.since(t), faint}, cell{safe(t.Reason), faint})
 }
 
 // since is how long a task is in what it is doing.
