@@ -1,0 +1,553 @@
+package exporter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceci/sluice/pkg/blob"
+	"github.com/sluiceci/sluice/pkg/blob/blobtest"
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/service"
+)
+
+// world is a bus, a store and the destinations of one exporter.
+type world struct {
+	*testing.T
+	bus    *bus.Bus
+	blobs  *blob.Directory
+	config Config
+	stop   func() // ends the exporter
+	seen   []event.Event
+	follow *bus.Follower
+}
+
+func newWorld(t *testing.T, destinations ...DestinationConfig) *world {
+	t.Helper()
+	server, err := bus.Embed(bus.ServerOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	w := &world{T: t, blobs: blob.Dir(t.TempDir()), config: Config{Destinations: destinations}, stop: func() {}}
+	if w.bus, err = server.Connect(t.Context(), bus.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.bus.Close)
+	t.Cleanup(func() { w.stop() })
+	w.follow, err = w.bus.Follow(t.Context(), bus.Following{Name: "test", Types: []event.Type{event.TypeArtifactExported}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// start runs the exporter until stop.
+func (w *world) start() {
+	w.Helper()
+	deps := service.Deps{
+		Bus: w.bus, Blobs: w.blobs, Log: slog.New(slog.NewTextHandler(w.Output(), nil)), Now: time.Now, Instance: "test",
+		Secret: func(name string) (string, error) { return name, nil },
+	}
+	s, err := New(w.config, deps)
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx, deps, new(service.Health), s) }()
+	w.stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Error(err)
+		}
+		w.stop = func() {}
+	}
+}
+
+// exported waits until n things in all were said to be exported, and returns them as "destination part round".
+func (w *world) exported(n int) []string {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
+	defer cancel()
+	for len(w.seen) < n {
+		batch, err := w.follow.Next(ctx, 30*time.Second)
+		if err != nil {
+			w.Fatalf("waiting for %d exports, found %d: %v", n, len(w.seen), err)
+		}
+		w.seen = append(w.seen, batch.Events...)
+	}
+	var out []string
+	for _, e := range w.seen {
+		x := e.Data.(event.ArtifactExported)
+		out = append(out, fmt.Sprintf("%s %s %s %d", e.Run, x.Destination, x.Part, x.Round))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *world) blob(text string) release.Digest {
+	w.Helper()
+	d, err := blob.PutBytes(w.Context(), w.blobs, []byte(text))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return d
+}
+
+func (w *world) json(v any) release.Digest {
+	w.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return w.blob(string(text))
+}
+
+func (w *world) say(run release.RunID, payloads ...event.Payload) {
+	w.Helper()
+	for _, p := range payloads {
+		if err := w.bus.Publish(w.Context(), event.Root(run, "/test/1", time.Now(), p)); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func commitOf(c string) release.Commit { return release.Commit(strings.Repeat(c, 40)) }
+
+func push(branch, commit string) release.Change {
+	return release.Change{
+		Kind: release.Push, Project: "demo", Repo: "acme/demo", Ref: "refs/heads/" + branch, Branch: branch, Commit: commitOf(commit),
+	}
+}
+
+// story is a run with one build, of a wheel, and one test, with a log and a report.
+type story struct {
+	change release.Change
+	text   string // of the wheel
+	round  int32
+}
+
+func (s story) run() release.RunID { return s.change.RunID() }
+
+// plan says the plan, and the attempts.
+func (s story) plan(w *world) {
+	w.Helper()
+	p := plan.Plan{Change: s.change, Tasks: []plan.Task{{ID: "build", Kind: release.Build}, {ID: "smoke", Kind: release.Test}}}
+	w.say(s.run(), event.RunPlanned{Change: s.change, Plan: w.json(p), Release: release.ReleasePolicy{Branch: "master"}})
+}
+
+func (s story) wheel(w *world) release.Artifact {
+	return release.Artifact{
+		Name: "demo-1.0-py3-none-any.whl", Type: "wheel", Task: "build", Digest: w.blob(s.text), Size: int64(len(s.text)), MediaType: "application/zip",
+	}
+}
+
+func (s story) build(w *world) {
+	w.Helper()
+	c := release.NewCandidate(s.run(), s.change.Commit, []release.Artifact{s.wheel(w)})
+	w.say(s.run(),
+		event.TaskFinished{Task: "build", Attempt: 1 + s.round, Outcome: release.Success, Class: release.ClassOK, Artifacts: []release.Artifact{s.wheel(w)}},
+		event.CandidateAssembled{Round: s.round, Candidate: c.ID, Blob: w.json(c), Commit: c.Commit, Artifacts: 1})
+}
+
+func (s story) test(w *world) {
+	w.Helper()
+	report := release.Artifact{Name: "report.xml", Type: "report", Task: "smoke", Digest: w.blob("<testsuite/>"), Size: 12}
+	w.say(s.run(), event.TaskFinished{
+		Task: "smoke", Attempt: 1 + s.round, Outcome: release.Success, Class: release.ClassOK, Log: w.blob("log of " + s.text),
+		Artifacts: []release.Artifact{report},
+	})
+}
+
+func (s story) open(w *world) {
+	w.Helper()
+	c := release.NewCandidate(s.run(), s.change.Commit, []release.Artifact{s.wheel(w)})
+	w.say(s.run(), event.GateOpened{Round: s.round, Candidate: c.ID, Blob: w.json(c)})
+}
+
+func (s story) finish(w *world) {
+	w.Helper()
+	w.say(s.run(), event.RunFinished{Round: s.round, Outcome: release.Success})
+}
+
+func (s story) tell(w *world) {
+	w.Helper()
+	s.plan(w)
+	s.build(w)
+	s.test(w)
+	s.open(w)
+	s.finish(w)
+}
+
+// files lists what is below a directory, without run.json and the manifest's and results' texts, which hold times.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		text, err := os.ReadFile(path)
+		if strings.HasSuffix(name, ".json") {
+			text = nil
+		}
+		out[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func folder(t *testing.T) (DestinationConfig, string) {
+	dir := t.TempDir()
+	return DestinationConfig{Name: "dir", URL: "file://" + dir}, dir
+}
+
+func TestExportsARelease(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	server := blobtest.Serve(t)
+	server.Bucket(t, "exports", "")
+	w := newWorld(t, dir, DestinationConfig{
+		Name: "s3", URL: server.URL("exports", "team"), AccessKey: blobtest.AccessKey, SecretKey: blobtest.SecretKey,
+	})
+	w.start()
+	s := story{change: push("master", "a"), text: "wheel of a"}
+	s.tell(w)
+	got := w.exported(6)
+	id := string(s.run())
+	want := []string{id + " dir candidate 0", id + " dir latest 0", id + " dir results 0", id + " s3 candidate 0", id + " s3 latest 0", id + " s3 results 0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	home := "master/" + string(commitOf("a"))
+	below := map[string]string{
+		"run.json": "", "plan.json": "", "candidate.json": "", "manifest.json": "",
+		"artifacts/wheel/demo-1.0-py3-none-any.whl": "wheel of a",
+		"results/build/1.json":                      "", "results/smoke/1.json": "", "results/smoke/1/report/report.xml": "<testsuite/>",
+		"results/round-0.json": "", "logs/smoke/1.log.zst": "log of wheel of a",
+	}
+	if diff := cmp.Diff(below, files(t, filepath.Join(path, home))); diff != "" {
+		t.Error("directory:", diff)
+	}
+	if diff := cmp.Diff(below, files(t, filepath.Join(server.Dir, "exports/team", home))); diff != "" {
+		t.Error("bucket:", diff)
+	}
+	if diff := cmp.Diff(below, files(t, filepath.Join(path, "latest")+"/")); diff != "" {
+		t.Error("latest:", diff)
+	}
+	inDir, inBucket := readManifest(t, filepath.Join(path, "latest")), readManifest(t, filepath.Join(server.Dir, "exports/team/latest"))
+	if diff := cmp.Diff(inDir, inBucket); diff != "" || inDir.Home != home || inDir.Run != s.run() {
+		t.Errorf("manifests of latest/: %+v %s", inDir, diff)
+	}
+	for _, e := range w.seen {
+		checkExported(t, path, "s3://exports/team", home, e.Data.(event.ArtifactExported))
+	}
+}
+
+func readManifest(t *testing.T, dir string) (m manifest) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func checkExported(t *testing.T, dir, bucket, home string, x event.ArtifactExported) {
+	t.Helper()
+	at := map[string]string{"dir": dir, "s3": bucket}[x.Destination] + "/" + home
+	list, files := at+"/"+manifestFile, int32(3)
+	switch x.Part {
+	case "latest":
+		at = strings.TrimSuffix(at, home) + "latest"
+	case "results":
+		list, files = dir+"/"+home+"/results/round-0.json", 4
+	}
+	if x.Location != at || x.Files != files || x.Bytes == 0 {
+		t.Errorf("%s %s is at %s with %d files, %d bytes; want %s with %d files", x.Destination, x.Part, x.Location, x.Files, x.Bytes, at, files)
+	}
+	if text, err := os.ReadFile(list); err == nil && release.DigestOf(text) != x.Manifest {
+		t.Errorf("%s %s has list %s, want the digest of %s", x.Destination, x.Part, x.Manifest, list)
+	}
+}
+
+// Nothing of a pull request, a fork, a tag or another branch ever reaches latest/, even if a gate were to open for it.
+func TestOnlyTheReleaseBranchReachesLatest(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	w := newWorld(t, dir)
+	w.start()
+	pull := push("master", "b")
+	pull.Kind, pull.Number, pull.Ref, pull.HeadRef = release.PullRequest, 7, "refs/pull/7/head", "quick"
+	fork := push("master", "c")
+	fork.Kind, fork.Number, fork.Ref, fork.Fork = release.PullRequest, 8, "refs/pull/8/head", true
+	hostile := push("latest/../../master", "d")
+	tag := push("", "e")
+	tag.Kind, tag.Ref = release.Tag, "refs/tags/v1"
+	nightly := push("master", "f")
+	nightly.Kind = release.Schedule
+	changes := []release.Change{pull, fork, hostile, tag, nightly, push("feature", "1")}
+	for _, c := range changes {
+		story{change: c, text: "wheel of " + string(c.Kind)}.tell(w)
+	}
+	good := story{change: push("master", "a"), text: "the release"}
+	good.tell(w)
+	w.exported(2*len(changes) + 3) // candidate and results of all, latest of one
+	if m := readManifest(t, filepath.Join(path, "latest")); m.Run != good.run() {
+		t.Errorf("latest/ is of run %s", m.Run)
+	}
+	for _, e := range w.seen {
+		if x := e.Data.(event.ArtifactExported); x.Part == "latest" && e.Run != good.run() {
+			t.Errorf("run %s was said to be the latest", e.Run)
+		}
+	}
+	waitFor(t, "dead letters", func() bool {
+		letters, err := w.bus.DeadLetters(t.Context(), 0, 100)
+		return err == nil && len(letters) == len(changes)
+	})
+	for _, home := range []string{"pull/7/", "pull/8/", "tags/v1/", "feature/"} {
+		if _, err := os.Stat(filepath.Join(path, home)); err != nil {
+			t.Error(err)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(path, "master"))
+	if err != nil || len(entries) != 2 { // the release and the nightly
+		t.Errorf("master/ has %v, %v", entries, err)
+	}
+}
+
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("waited 20 s for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// A run that was planned earlier but took longer does not take latest/ back.
+func TestLatestOnlyGoesForward(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	w := newWorld(t, dir)
+	w.start()
+	slow, quick := story{change: push("master", "a"), text: "slow"}, story{change: push("master", "b"), text: "quick"}
+	slow.plan(w)
+	quick.tell(w)
+	w.exported(3)
+	slow.build(w)
+	slow.open(w)
+	slow.finish(w)
+	w.exported(5)
+	again := story{change: push("master", "c"), text: "again"}
+	again.tell(w) // its gate is heard after the slow one's
+	w.exported(8)
+	for _, e := range w.seen {
+		if x := e.Data.(event.ArtifactExported); x.Part == "latest" && e.Run == slow.run() {
+			t.Error("the slow run took latest/ back")
+		}
+	}
+	if m := readManifest(t, filepath.Join(path, "latest")); m.Run != again.run() {
+		t.Errorf("latest/ is of run %s, want %s", m.Run, again.run())
+	}
+}
+
+// Another run of the same commit, and another candidate of the same run, get folders of their own: no file is replaced.
+func TestNothingIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	w := newWorld(t, dir)
+	w.start()
+	first := story{change: push("master", "a"), text: "first"}
+	first.tell(w)
+	w.exported(3)
+	home := filepath.Join(path, "master", string(commitOf("a")))
+	before := files(t, home)
+
+	second := first
+	second.text, second.round = "second", 1
+	second.build(w)
+	second.test(w)
+	second.open(w)
+	second.finish(w)
+	w.exported(6)
+	again := story{change: push("master", "a"), text: "again"}
+	again.change.Kind, again.change.Nonce = release.Manual, "n1"
+	again.tell(w)
+	w.exported(9)
+
+	after := files(t, home)
+	for name, text := range before {
+		if after[name] != text {
+			t.Errorf("%s was %q and is %q", name, text, after[name])
+		}
+	}
+	var wheels []string
+	for name, text := range after {
+		if strings.HasSuffix(name, ".whl") {
+			wheels = append(wheels, text)
+		}
+	}
+	slices.Sort(wheels)
+	if diff := cmp.Diff([]string{"again", "first", "second"}, wheels); diff != "" {
+		t.Errorf("%s in %q", diff, slices.Sorted(maps.Keys(after)))
+	}
+	if m := readManifest(t, filepath.Join(path, "latest")); m.Home != "master/"+string(commitOf("a"))+"/runs/"+string(again.run()) {
+		t.Errorf("latest/ leads to %s", m.Home)
+	}
+}
+
+// A destination that is down delays its own exports only, and gets everything once it is back.
+func TestADeadDestinationOnlyGrowsItsOwnLag(t *testing.T) {
+	t.Parallel()
+	dir, _ := folder(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, nil, 0o600); err != nil { // a file where the directory should be
+		t.Fatal(err)
+	}
+	w := newWorld(t, dir, DestinationConfig{Name: "broken", URL: "file://" + broken})
+	w.start()
+	story{change: push("master", "a"), text: "a"}.tell(w)
+	w.exported(3)
+	if err := os.Remove(broken); err != nil {
+		t.Fatal(err)
+	}
+	w.exported(6)
+	if m := readManifest(t, filepath.Join(broken, "latest")); m.Commit != commitOf("a") {
+		t.Errorf("latest/ is of %s", m.Commit)
+	}
+}
+
+// What was said while the exporter was away is exported when it comes back, and what it had begun is finished.
+func TestGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	w := newWorld(t, dir)
+	s := story{change: push("master", "a"), text: "a"}
+	w.start()
+	s.plan(w)
+	s.build(w)
+	w.exported(1)
+	w.stop()
+	s.test(w)
+	s.open(w)
+	s.finish(w)
+	// As if it had been killed within the candidate: half of the files are there, and the manifest is not.
+	home := filepath.Join(path, "master", string(commitOf("a")))
+	if err := os.Remove(filepath.Join(home, manifestFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(home, "artifacts")); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.exported(3)
+	if m := readManifest(t, filepath.Join(path, "latest")); len(m.Files) != 3 {
+		t.Errorf("the manifest lists %+v", m.Files)
+	}
+	if text, err := os.ReadFile(filepath.Join(path, "latest/artifacts/wheel/demo-1.0-py3-none-any.whl")); err != nil || string(text) != "a" {
+		t.Errorf("the wheel is %q, %v", text, err)
+	}
+}
+
+// A destination takes the projects that it names.
+func TestProjects(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	dir.Projects = []string{"de*"}
+	w := newWorld(t, dir)
+	w.start()
+	other := story{change: push("master", "b"), text: "b"}
+	other.change.Project = "secret"
+	other.tell(w)
+	story{change: push("master", "a"), text: "a"}.tell(w)
+	w.exported(3)
+	if _, err := os.Stat(filepath.Join(path, "master", string(commitOf("b")))); err == nil {
+		t.Error("a project that the destination does not name was exported")
+	}
+}
+
+// A damaged or forged candidate is refused, and nothing of it is listed.
+func TestRefusesForgedCandidates(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	w := newWorld(t, dir)
+	w.start()
+	s := story{change: push("master", "a"), text: "a"}
+	s.plan(w)
+	c := release.NewCandidate(s.run(), s.change.Commit, []release.Artifact{s.wheel(w)})
+	swapped := c
+	swapped.Artifacts = []release.Artifact{{Name: "evil.whl", Type: "wheel", Digest: w.blob("evil"), Size: 4}}
+	foreign := release.NewCandidate("00000000-other", s.change.Commit, c.Artifacts)
+	for round, forged := range []release.Candidate{swapped, foreign} {
+		w.say(s.run(), event.CandidateAssembled{Round: int32(round), Candidate: c.ID, Blob: w.json(forged)},
+			event.GateOpened{Round: int32(round), Candidate: c.ID, Blob: w.json(forged)})
+	}
+	waitFor(t, "four dead letters", func() bool {
+		letters, err := w.bus.DeadLetters(t.Context(), 0, 100)
+		return err == nil && len(letters) == 4
+	})
+	for name, text := range files(t, path) {
+		if strings.Contains(name, "evil") || strings.Contains(text, "evil") {
+			t.Errorf("%s was exported", name)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(path, "latest")); err == nil {
+		t.Error("latest/ leads to a forged candidate")
+	}
+}
+
+func TestWithoutDestinations(t *testing.T) {
+	s, err := New(Config{}, service.Deps{Log: slog.New(slog.DiscardHandler)})
+	if err != nil || len(s.Routes) != 0 || len(s.Loops) != 1 {
+		t.Fatalf("New = %d routes, %d loops, %v", len(s.Routes), len(s.Loops), err)
+	}
+	var b bytes.Buffer
+	for _, link := range service.Topology(s) {
+		fmt.Fprintln(&b, link.Hears, link.Says)
+	}
+	want := "[candidate.assembled task.finished gate.opened run.finished] [artifact.exported]\n"
+	if b.String() != want {
+		t.Errorf("topology is %q, want %q", b.String(), want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Loops[0].Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewRefusesTwoOfAName(t *testing.T) {
+	d := DestinationConfig{Name: "a", URL: "file:///nowhere"}
+	if _, err := New(Config{Destinations: []DestinationConfig{d, d}}, service.Deps{Log: slog.New(slog.DiscardHandler)}); err == nil {
+		t.Error("New = nil, want an error: their consumers would be the same")
+	}
+}
