@@ -1,0 +1,68 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/schedule"
+	"github.com/sluiceci/sluice/pkg/service"
+)
+
+// Name of the service.
+const Name = "test-scheduler"
+
+// Config of a scheduler. Zero values become the defaults of schedule.Config.
+type Config struct {
+	LostAfter  time.Duration `yaml:"lost_after"`  // silence after which an executor counts as lost; 2s
+	Lookahead  int           `yaml:"lookahead"`   // attempts given to a pool beyond what it can run now; 8
+	Resend     time.Duration `yaml:"resend"`      // until a decision that is not stored is made again; 3s
+	Phase      time.Duration `yaml:"phase"`       // allowed to prepare, and to clean up, where a task bounds neither; 10m
+	Overrun    time.Duration `yaml:"overrun"`     // beyond a task's timeouts, until its attempt is told to stop; 60s
+	StopWithin time.Duration `yaml:"stop_within"` // from telling an attempt to stop until it is given up; 30s
+	Keep       time.Duration `yaml:"keep"`        // how long a finished run's tasks are kept in memory; 1h
+}
+
+func (c Config) core() schedule.Config {
+	return schedule.Config{
+		LostAfter: c.LostAfter, Lookahead: c.Lookahead, Resend: c.Resend, Phase: c.Phase, Overrun: c.Overrun,
+		StopWithin: c.StopWithin, Keep: c.Keep,
+	}
+}
+
+// The topics of the questions that the scheduler answers.
+const (
+	TopicWhy    = "why"    // Question → schedule.Why
+	TopicQueues = "queues" // Everything → []schedule.Pool
+)
+
+// Question asks why a run, or a task of it, is where it is.
+type Question struct {
+	Run  release.RunID  `json:"run"`
+	Task release.TaskID `json:"task,omitempty"`
+}
+
+// Everything is the question for all pools.
+type Everything struct{}
+
+type scheduler struct {
+	config Config
+	deps   service.Deps
+	survey *survey
+}
+
+// New makes the service.
+func New(config Config, deps service.Deps) (service.Service, error) {
+	s := &scheduler{config: config, deps: deps, survey: newSurvey(deps.Registry)}
+	return service.Service{
+		Name: Name,
+		Doc:  "which task goes to which pool when, what is tried again, whether the gate opens, how a run ends",
+		Routes: []bus.Route{
+			bus.Work("request-tests", []event.Type{event.TypeTaskRequested}, s.requestTests),
+		},
+		Loops: []service.Loop{{
+			Name: "queue", Hears: append(schedule.Hears(), event.TypeExecutorHeartbeat), Says: schedule.Says(), Run: s.run,
+		}},
+	}, nil
+}
