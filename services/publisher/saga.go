@@ -32,6 +32,7 @@ type saga struct {
 // progress is how far one target has come.
 type progress struct {
 	kind      string
+	rank      int
 	reached   release.PublicationState
 	requested map[attempt]bool
 	broken    map[attempt]string // why
@@ -115,7 +116,7 @@ func (s *saga) retry(request string) {
 func (s *saga) target(name, kind string) *progress {
 	t := s.targets[name]
 	if t == nil {
-		t = &progress{kind: kind, reached: release.Planned, requested: map[attempt]bool{}, broken: map[attempt]string{}}
+		t = &progress{kind: kind, rank: rankOf(kind), reached: release.Planned, requested: map[attempt]bool{}, broken: map[attempt]string{}}
 		s.targets[name] = t
 	}
 	return t
@@ -261,7 +262,7 @@ func (s *saga) mayCommit(t *progress) bool {
 		if !other.reached.Reached(release.Staged) {
 			return false
 		}
-		if rankOf(other.kind) < rankOf(t.kind) && other.reached != release.Verified {
+		if other.rank < t.rank && other.reached != release.Verified {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package publisher
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -28,12 +29,15 @@ func openedFact() event.GateOpened {
 	return event.GateOpened{Candidate: "sha256:candidate", Blob: "sha256:blob", Plan: "sha256:plan"}
 }
 
-// world of the saga: facts in a stream that keeps one per place, requests that workers hear, maybe twice.
+// stream is the saga's world: facts, one per place, requests that workers hear, maybe twice, and the laws, which are held
+// against every fact as it is said.
 type stream struct {
-	t      *rapid.T
-	facts  []event.Payload
-	places map[string]bool
-	open   []event.PublicationRequested // heard and not settled
+	t       *rapid.T
+	facts   []event.Payload
+	places  map[string]bool
+	open    []event.PublicationRequested // heard and not settled
+	reached map[string]release.PublicationState
+	kinds   map[string]string
 }
 
 func place(p event.Payload) string { return string(p.EventType()) + " " + p.Key() }
@@ -44,124 +48,142 @@ func (s *stream) say(p event.Payload) {
 	}
 	s.places[place(p)] = true
 	s.facts = append(s.facts, p)
-	if r, ok := p.(event.PublicationRequested); ok {
-		s.open = append(s.open, r)
-	}
-}
-
-// fold is a decider that started again: it reads the stream from the beginning, some facts twice.
-func (s *stream) fold(upTo int) *saga {
-	out := newSaga()
-	for i, f := range s.facts[:upTo] {
-		out.apply(fact(f))
-		if i%3 == 0 {
-			out.apply(fact(f))
+	switch p := p.(type) {
+	case event.PublicationRequested:
+		s.mayAsk(p)
+		s.open = append(s.open, p)
+	case event.PublicationAdvanced:
+		if p.State.Reached(s.reached[p.Target]) {
+			s.reached[p.Target] = p.State
+		}
+	case event.ReleasePublished:
+		for name, state := range s.reached {
+			if state != release.Verified {
+				s.t.Fatalf("published while %s is %s", name, state)
+			}
 		}
 	}
-	return out
 }
 
-// TestSagaUnderSimulation lets deciders that lag and restart, workers that are slow, fail and answer twice, and people
-// who cancel and retry, meet in every order, and holds the laws of the saga at every fact.
+// mayAsk holds the rules of commits.
+func (s *stream) mayAsk(p event.PublicationRequested) {
+	if p.State != release.Committed {
+		return
+	}
+	for name, state := range s.reached {
+		if !state.Reached(release.Staged) {
+			s.t.Fatalf("%s may commit while %s is %s", p.Target, name, state)
+		}
+		if rankOf(s.kinds[name]) < rankOf(p.Kind) && state != release.Verified {
+			s.t.Fatalf("%s (%s) may commit while %s (%s) is %s", p.Target, p.Kind, name, s.kinds[name], state)
+		}
+	}
+}
+
+// decider is a process that folds the stream at its own pace.
+type decider struct {
+	*saga
+	read int
+}
+
+// turn reads on, some facts twice, and says what it decides. One that has read everything says nothing again.
+func (d *decider) turn(s *stream, lag int) {
+	for ; d.read < len(s.facts)-lag; d.read++ {
+		d.apply(fact(s.facts[d.read]))
+		if d.read%3 == 0 {
+			d.apply(fact(s.facts[d.read]))
+		}
+	}
+	current := d.read == len(s.facts)
+	for _, p := range d.decide() {
+		if current && s.places[place(p)] {
+			s.t.Fatalf("said twice: %s", place(p))
+		}
+		s.say(p)
+	}
+}
+
+// TestSagaUnderSimulation lets two deciders that lag and restart, workers that are slow, fail and answer twice, and people
+// who cancel and retry, meet in every order.
 func TestSagaUnderSimulation(t *testing.T) {
 	t.Parallel()
+	cases := 20 // times rapid's 100
+	if os.Getenv("CI") == "true" {
+		cases = 100
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		s := &stream{t: t, places: map[string]bool{}}
-		kinds := []string{"pypi-index", "pypi", "maven", "oci"}
-		var targets []event.TargetName
-		for i := range rapid.IntRange(1, 5).Draw(t, "targets") {
-			targets = append(targets, event.TargetName{Name: fmt.Sprintf("t%d", i), Kind: rapid.SampledFrom(kinds).Draw(t, "kind")})
+		for range cases {
+			simulate(t)
 		}
-		failures := rapid.IntRange(0, 2).Draw(t, "failures")
-		s.say(plannedFact(release.Push, "master", targets...))
-		s.say(openedFact())
-		retries := 0
-		for turn := 0; turn < 400; turn++ {
-			switch action := rapid.IntRange(0, 9).Draw(t, "action"); {
-			case action < 4: // a decider whose view may be old
-				lag := rapid.IntRange(0, min(3, len(s.facts))).Draw(t, "lag")
-				for _, p := range s.fold(len(s.facts) - lag).decide() {
-					if lag == 0 && s.places[place(p)] {
-						t.Fatalf("said twice: %s", place(p))
-					}
-					s.say(p)
-				}
-			case action < 8 && len(s.open) > 0: // a worker settles a request, or answers and crashes before the ack
-				i := rapid.IntRange(0, len(s.open)-1).Draw(t, "request")
-				r := s.open[i]
-				if failures > 0 && rapid.IntRange(0, 9).Draw(t, "fails") == 0 {
-					failures--
-					s.say(event.PublicationFailed{Target: r.Target, Kind: r.Kind, State: r.State, Round: r.Round, Reason: "taken"})
-				} else {
-					s.say(event.PublicationAdvanced{Target: r.Target, Kind: r.Kind, State: r.State, Round: r.Round})
-				}
-				if rapid.Bool().Draw(t, "acked") {
-					s.open = slices.Delete(s.open, i, i+1)
-				}
-			case action == 8 && rapid.IntRange(0, 30).Draw(t, "cancels") == 0:
-				s.say(event.RunCancelRequested{Request: fmt.Sprint(turn), By: "ann"})
-			case action == 9 && rapid.IntRange(0, 9).Draw(t, "retries") == 0:
-				retries++
-				s.say(event.PublicationRetryRequested{Request: fmt.Sprint(retries), By: "ann"})
-			}
-			s.laws()
-		}
-		s.finish()
 	})
 }
 
-// laws hold at every moment.
-func (s *stream) laws() {
-	reached := map[string]release.PublicationState{}
-	kind := map[string]string{}
-	for _, f := range s.facts {
-		switch p := f.(type) {
-		case event.RunPlanned:
-			for _, t := range p.Targets {
-				reached[t.Name], kind[t.Name] = release.Planned, t.Kind
+func simulate(t *rapid.T) {
+	s := &stream{t: t, places: map[string]bool{}, reached: map[string]release.PublicationState{}, kinds: map[string]string{}}
+	kinds := []string{"pypi-index", "pypi", "maven", "oci"}
+	var targets []event.TargetName
+	for i := range rapid.IntRange(1, 4).Draw(t, "targets") {
+		name, kind := fmt.Sprintf("t%d", i), rapid.SampledFrom(kinds).Draw(t, "kind")
+		targets = append(targets, event.TargetName{Name: name, Kind: kind})
+		s.reached[name], s.kinds[name] = release.Planned, kind
+	}
+	s.say(plannedFact(release.Push, "master", targets...))
+	s.say(openedFact())
+	deciders := []*decider{{saga: newSaga()}, {saga: newSaga()}}
+	failures := rapid.IntRange(0, 2).Draw(t, "failures")
+	for turn := range 60 {
+		switch draw := rapid.IntRange(0, 999).Draw(t, "turn"); draw % 10 {
+		case 0, 1, 2, 3:
+			if draw/10%17 == 0 {
+				deciders[draw%2] = &decider{saga: newSaga()}
 			}
-		case event.PublicationRequested:
-			if p.State != release.Committed {
-				continue
+			deciders[draw%2].turn(s, draw/10%3)
+		case 4, 5, 6, 7:
+			s.work(draw/10, &failures)
+		case 8:
+			if draw > 990 {
+				s.say(event.RunCancelRequested{Request: fmt.Sprint(turn), By: "ann"})
 			}
-			for name, state := range reached {
-				if !state.Reached(release.Staged) {
-					s.t.Fatalf("%s may commit while %s is %s", p.Target, name, state)
-				}
-				if rankOf(kind[name]) < rankOf(p.Kind) && state != release.Verified {
-					s.t.Fatalf("%s (%s) may commit while %s (%s) is %s", p.Target, p.Kind, name, kind[name], state)
-				}
-			}
-		case event.PublicationAdvanced:
-			if p.State.Reached(reached[p.Target]) {
-				reached[p.Target] = p.State
-			}
-		case event.ReleasePublished:
-			for name, state := range reached {
-				if state != release.Verified {
-					s.t.Fatalf("published while %s is %s", name, state)
-				}
+		case 9:
+			if draw > 900 {
+				s.say(event.PublicationRetryRequested{Request: fmt.Sprint(turn), By: "ann"})
 			}
 		}
+	}
+	s.finish()
+}
+
+// work lets a worker settle a request, or answer and crash before it acknowledged.
+func (s *stream) work(draw int, failures *int) {
+	if len(s.open) == 0 {
+		return
+	}
+	i := draw % len(s.open)
+	r := s.open[i]
+	if *failures > 0 && draw%7 == 0 {
+		*failures--
+		s.say(event.PublicationFailed{Target: r.Target, Kind: r.Kind, State: r.State, Round: r.Round, Reason: "taken"})
+	} else {
+		s.say(event.PublicationAdvanced{Target: r.Target, Kind: r.Kind, State: r.State, Round: r.Round})
+	}
+	if draw%3 > 0 {
+		s.open = slices.Delete(s.open, i, i+1)
 	}
 }
 
 // finish lets everybody who still works come to an end: the saga always says how it ended.
 func (s *stream) finish() {
+	last := &decider{saga: newSaga()}
 	for range 200 {
 		said := len(s.facts)
 		for _, r := range s.open {
 			s.say(event.PublicationAdvanced{Target: r.Target, Kind: r.Kind, State: r.State, Round: r.Round})
 		}
 		s.open = nil
-		end := s.fold(len(s.facts))
-		for _, p := range end.decide() {
-			s.say(p)
-		}
-		s.laws()
+		last.turn(s, 0)
 		if len(s.facts) == said {
-			if !end.published && !end.failed[end.round] {
-				s.t.Fatalf("the saga waits for nobody: %v", end.reasons())
+			if !last.published && !last.failed[last.round] {
+				s.t.Fatalf("the saga waits for nobody: %v", last.reasons())
 			}
 			return
 		}
@@ -292,5 +314,30 @@ func TestCancelStopsWhatIsNotVisible(t *testing.T) {
 	s.apply(fact(event.PublicationAdvanced{Target: "a", Kind: "oci", State: release.Committed}))
 	if next, ok := s.decide()[0].(event.PublicationRequested); !ok || next.State != release.Verified {
 		t.Fatalf("after a commit decided %v, want to go on", s.decide())
+	}
+}
+
+// TestFailureWaitsForACommitThatIsUnderWay keeps the end of a round back until it can say what is so.
+func TestFailureWaitsForACommitThatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	s := newSaga()
+	s.apply(fact(plannedFact(release.Push, "master", event.TargetName{Name: "a", Kind: "oci"}, event.TargetName{Name: "b", Kind: "oci"})))
+	s.apply(fact(openedFact()))
+	for _, target := range []string{"a", "b"} {
+		s.apply(fact(event.PublicationAdvanced{Target: target, Kind: "oci", State: release.Staged}))
+		s.apply(fact(event.PublicationRequested{Target: target, Kind: "oci", State: release.Committed}))
+	}
+	s.apply(fact(event.PublicationFailed{Target: "a", Kind: "oci", State: release.Committed, Reason: "taken"}))
+	if out := s.decide(); out != nil {
+		t.Fatalf("while b commits, decided %v", out)
+	}
+	s.apply(fact(event.PublicationAdvanced{Target: "b", Kind: "oci", State: release.Committed}))
+	if next, ok := s.decide()[0].(event.PublicationRequested); !ok || next.Target != "b" || next.State != release.Verified {
+		t.Fatalf("after b committed, decided %v", s.decide())
+	}
+	s.apply(fact(event.PublicationRequested{Target: "b", Kind: "oci", State: release.Verified}))
+	s.apply(fact(event.PublicationAdvanced{Target: "b", Kind: "oci", State: release.Verified}))
+	if failed, ok := s.decide()[0].(event.ReleaseFailed); !ok || failed.Reasons[1] != "b: published and verified" {
+		t.Fatalf("at the end, decided %v", s.decide())
 	}
 }
