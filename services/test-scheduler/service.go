@@ -31,6 +31,10 @@ func (c Config) core() schedule.Config {
 	}
 }
 
+// redeliver is how soon a candidate goes to another scheduler when the one that heard of it dies. Requesting tests takes
+// milliseconds and may be done twice.
+const redeliver = 3 * time.Second
+
 // The topics of the questions that the scheduler answers.
 const (
 	TopicWhy    = "why"    // Question → schedule.Why
@@ -59,7 +63,8 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 		Name: Name,
 		Doc:  "which task goes to which pool when, what is tried again, whether the gate opens, how a run ends",
 		Routes: []bus.Route{
-			bus.Work("request-tests", []event.Type{event.TypeTaskRequested}, s.requestTests),
+			bus.Work("request-tests", []event.Type{event.TypeTaskRequested}, s.requestTests,
+				bus.AckWait(redeliver)),
 		},
 		Loops: []service.Loop{{
 			Name: "queue", Hears: append(schedule.Hears(), event.TypeExecutorHeartbeat), Says: schedule.Says(), Run: s.run,
