@@ -132,7 +132,7 @@ func TestRegistryClientPullsTheImage(t *testing.T) {
 	t.Parallel()
 	w := ociWorld(t, true)
 	check(t, publish(t, w, candidate(t, w.release(t, "one"))))
-	repository := strings.ReplaceAll(w.target.Options["repository"], "{{ name }}", "app")
+	repository := strings.ReplaceAll(w.target.Options["repository"], "{name}", "app")
 	ref, err := name.ParseReference(repository + ":1.0")
 	check(t, err)
 	index, err := ggcr.Index(ref)

@@ -44,6 +44,14 @@ func targetsPage() []byte {
 			if o.Required {
 				must = "required"
 			}
+			switch {
+			case o.Secret:
+				must = "secret"
+			case o.Place && o.Required:
+				must = "place, required"
+			case o.Place:
+				must = "place"
+			}
 			if o.Default != "" {
 				byDefault = "`" + o.Default + "`"
 			}
@@ -59,16 +67,19 @@ const targetsIntroduction = "# Targets\n\n" +
 	"A target is a place that artifacts are published to. `publish` in `sluice.yaml` names each, says which artifacts it gets and how it\n" +
 	"is reached:\n\n" +
 	"```yaml\npublish:\n  pypi:\n    artifacts: [wheel]\n    url: https://upload.pypi.org/legacy/\n    index: https://pypi.org/simple/\n    password: $PYPI_TOKEN\n" +
-	"  images:\n    kind: oci\n    artifacts: [image]\n    repository: registry.example.org/acme/{{ name }}\n    tags: \"{{ short_commit }}, latest\"\n```\n\n" +
+	"  images:\n    kind: oci\n    artifacts: [image]\n    repository: $REGISTRY/acme/{name}\n    tags: \"{{ short_commit }}, latest\"\n```\n\n" +
 	"Every target goes planned → probed → staged → committed → verified. Nothing is committed before everything is staged everywhere; the\n" +
 	"targets below are committed in this order, each verified before the next begins, so that what is hardest to undo goes last. Only\n" +
 	"artifacts of the candidate that was tested can be published, and only on the release branch.\n\n" +
 	"The same digest under the same name is success: every step can be repeated. Another digest under the same name is a **hard stop**:\n" +
 	"nothing is replaced, the target fails, and a person decides. After that, `sluice retry RUN` goes on where the release stopped. A server\n" +
 	"that is away, slow or overloaded is no failure: the step is tried again, with growing delays.\n\n" +
-	"Options may use the words `{{ project }}`, `{{ branch }}`, `{{ commit }}`, `{{ short_commit }}` and `{{ run }}`, and of the artifact\n" +
-	"`{{ name }}` (its file name without its ending), `{{ type }}`, `{{ job }}` and the names of its matrix. A secret is never written out:\n" +
-	"the option holds its name, `$NAME`. A directory lies below the publisher's `root`.\n"
+	"Options may use the definition's words between double braces, `{{ branch }}`, `{{ short_commit }}`, which the plan fills in, and what is\n" +
+	"known only of each artifact between single ones: `{name}` (its file name without its ending), `{type}`, `{job}` and the keys of its\n" +
+	"matrix, `{python}`; also `{project}`, `{branch}`, `{commit}`, `{short_commit}` and `{run}`.\n\n" +
+	"What begins with `$` is looked up in the installation where it is published. A secret is never written out: the option holds its name,\n" +
+	"`$NAME`. A place may begin with a variable, `$MIRROR/simple/`; it is printed, so a name that ends like a secret's is refused there.\n" +
+	"A directory lies below the publisher's `root`.\n"
 
 func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
@@ -85,7 +96,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		"unknown option":    {func(t *plan.Target) { t.Options["pasword"] = "$X" }, `no option "pasword"`},
 		"missing":           {func(t *plan.Target) { delete(t.Options, "url") }, `option "url" is missing`},
 		"a written secret":  {func(t *plan.Target) { t.Options["password"] = "pypi-AgEIcHlwaS5vcmc" }, "is written out"},
-		"a secret in a URL": {func(t *plan.Target) { t.Options["url"] = "$URL" }, "may not hold a secret"},
+		"a secret in a URL": {func(t *plan.Target) { t.Options["url"] = "$PYPI_TOKEN/legacy" }, "may not hold a secret"},
+		"a secret and more": {func(t *plan.Target) { t.Options["password"] = "$TOKEN/x" }, "more than the name"},
+		"a variable":        {func(t *plan.Target) { t.Options["timeout"] = "$TIMEOUT" }, "may not hold a secret"},
 	} {
 		target := good
 		target.Options = map[string]string{}
@@ -118,7 +131,7 @@ func TestOpenRefusesWhatIsUnsafe(t *testing.T) {
 		"http to another host":  {pypi("http://example.org/", "$TOKEN"), "without encryption"},
 		"another scheme":        {pypi("file:///etc/passwd", "$TOKEN"), "expected a URL"},
 		"a query":               {pypi("https://example.org/?token=hunter2", "$TOKEN"), "has a query"},
-		"an empty secret":       {pypi("https://example.org/", "$NOBODY"), "empty or not given"},
+		"an empty secret":       {pypi("https://example.org/", "$NOBODY"), "is not given to the publisher"},
 		"outside the root":      {index("/etc"), "outside the directory"},
 		"climbing out":          {index("../other"), "outside the directory"},
 		"both places":           {plan.Target{Name: "t", Kind: "maven", Options: map[string]string{"directory": "m", "url": "https://example.org"}}, "either option directory or option url"},
@@ -129,6 +142,10 @@ func TestOpenRefusesWhatIsUnsafe(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+	place := func(string) (string, error) { return root, nil }
+	if _, err := Open(index("$INDEX/below"), Setup{Root: root}, place); err != nil {
+		t.Errorf("a directory below a variable: %v", err)
 	}
 	if _, err := Open(index("below"), Setup{Root: root}, secrets); err != nil {
 		t.Errorf("a directory below the root: %v", err)
@@ -207,12 +224,12 @@ func TestCheckedReaderEndsOnlyWithTheRightBytes(t *testing.T) {
 }
 
 func FuzzExpand(f *testing.F) {
-	f.Add("v{{ short_commit }}-{{branch}}")
-	f.Add("{{{{ run }}}}")
+	f.Add("v{short_commit}-{ branch }")
+	f.Add("{{run}}")
 	f.Fuzz(func(t *testing.T, text string) {
 		r := Release{Run: "run", Project: "p", Commit: "abcdefghi", Branch: "master"}
 		out, err := r.expand(text, nil)
-		if err == nil && !strings.Contains(text, "{{") && out != text {
+		if err == nil && !strings.Contains(text, "{") && out != text {
 			t.Fatalf("%q became %q", text, out)
 		}
 	})

@@ -116,7 +116,8 @@ func properties(entry *zip.File, separator string) map[string]string {
 	if err != nil {
 		return out
 	}
-	for line := range strings.Lines(string(b)) {
+	text := strings.ReplaceAll(string(b), "\r\n", "\n")
+	for line := range strings.Lines(strings.ReplaceAll(text, "\n ", "")) { // a manifest's long lines go on after a space
 		if key, value, ok := strings.Cut(line, separator); ok {
 			out[strings.TrimSpace(key)] = strings.TrimSpace(value)
 		}

@@ -47,7 +47,7 @@ func TestMavenCoordinates(t *testing.T) {
 		"sources":          {group, "my-demo-1.0-sources.jar", plain, "org/acme/my-demo/1.0/my-demo-1.0-sources.jar"},
 		"known version":    {map[string]string{"group": "g", "artifact": "demo", "version": "1.0-rc-1"}, "demo-1.0-rc-1-arm64.jar", plain, "g/demo/1.0-rc-1/demo-1.0-rc-1-arm64.jar"},
 		"renamed":          {map[string]string{"group": "g", "artifact": "demo", "version": "1"}, "whatever.jar", plain, "g/demo/1/demo-1.jar"},
-		"words":            {map[string]string{"group": "org.{{ project }}", "artifact": "a", "version": "0.{{ short_commit }}", "classifier": "{{platform}}"}, "a.jar", plain, "org/demo/a/0.abababab/a-0.abababab-linux-x86_64.jar"},
+		"words":            {map[string]string{"group": "org.{project}", "artifact": "a", "version": "0.{short_commit}", "classifier": "{platform}"}, "a.jar", plain, "org/demo/a/0.abababab/a-0.abababab-linux-x86_64.jar"},
 		"properties":       {nil, "core-2.0-beta-linux.jar", described, "org/acme/core/2.0-beta/core-2.0-beta-linux.jar"},
 		"shaded":           {group, "all-2.0.jar", shaded, "org/acme/all/2.0/all-2.0.jar"},
 		"manifest":         {group, "tool-3.1.jar", manifest, "org/acme/tool/3.1/tool-3.1.jar"},
@@ -58,7 +58,7 @@ func TestMavenCoordinates(t *testing.T) {
 		"escape":           {map[string]string{"group": "../etc", "artifact": "a", "version": "1"}, "a.jar", plain, `!its group is "../etc"`},
 		"escape in a jar":  {nil, "a-1.jar", jar(t, map[string]string{"META-INF/maven/a/b/pom.properties": "groupId=a\nartifactId=..\nversion=1\n"}), `!its artifact is ".."`},
 		"not a jar":        {nil, "a-1.jar", []byte("no zip"), "!as a JAR"},
-		"a word without a": {map[string]string{"group": "{{ nothing }}"}, "a-1.jar", plain, "!has no value here"},
+		"a word without a": {map[string]string{"group": "{nothing}"}, "a-1.jar", plain, "!has no value here"},
 	} {
 		got, err := coordinatesOf(t, c.options, c.file, c.content)
 		if problem, failed := strings.CutPrefix(c.want, "!"); failed {

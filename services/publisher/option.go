@@ -1,8 +1,10 @@
 package publisher
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +20,8 @@ type Option struct {
 	Doc      string
 	Default  string
 	Required bool
-	Secret   bool // the value must be "$NAME", the name of a secret; no other option may name one
+	Secret   bool // the value must be "$NAME", the name of a secret; it is never printed
+	Place    bool // the value may begin with "$NAME", a variable of the installation: "$MIRROR/simple/"; it is printed
 }
 
 // Options are the options of one target.
@@ -66,28 +69,36 @@ func (k Kind) optionNames() []string {
 	return names
 }
 
-// resolve turns "$NAME" into the secret's value. A secret written out in the definition is refused, since the plan
-// would carry it; a secret in an option that may be printed is refused too.
+var (
+	reference = regexp.MustCompile(`^\$([A-Za-z_][A-Za-z0-9_]*)(.*)$`)
+	// secretName is how secrets are called. One that is named where a place belongs would be printed with the place.
+	secretName = regexp.MustCompile(`(?i)(token|password|passwd|secret|key|credentials?)$`)
+)
+
+// resolve looks up what begins with "$". A secret written out in the definition is refused, since the plan would carry it;
+// a secret in an option that is printed is refused too.
 func (o Option) resolve(target, value string, secrets Secrets) (string, error) {
-	name, isSecret := strings.CutPrefix(value, "$")
+	match := reference.FindStringSubmatch(value)
 	switch {
-	case isSecret && !o.Secret:
-		return "", fault.New(fault.Invalid, "cannot publish to target %q: option %q may not hold a secret; write its value", target, o.Name)
-	case !isSecret && o.Secret && value != "":
+	case match == nil && o.Secret && value != "":
 		return "", fault.New(fault.Invalid, "cannot publish to target %q: option %q is written out; store it as a secret and write its name, \"$NAME\"", target, o.Name)
-	case !isSecret:
+	case match == nil:
 		return value, nil
+	case !o.Secret && (!o.Place || secretName.MatchString(match[1])):
+		return "", fault.New(fault.Invalid, "cannot publish to target %q: option %q may not hold a secret, since it is printed; write its value", target, o.Name)
+	case o.Secret && match[2] != "":
+		return "", fault.New(fault.Invalid, "cannot publish to target %q: option %q is more than the name of a secret, \"$NAME\"", target, o.Name)
 	case secrets == nil:
 		return "", nil
 	}
-	found, err := secrets(name)
+	found, err := secrets(match[1])
+	if err == nil && found == "" {
+		err = errors.New("it is empty")
+	}
 	if err != nil {
-		return "", fault.As(fault.Internal, fmt.Errorf("cannot read secret %q for target %q: %w", name, target, err))
+		return "", fault.As(fault.Denied, fmt.Errorf("cannot publish to target %q: $%s of option %q is not given to the publisher; set it and retry: %w", target, match[1], o.Name, err))
 	}
-	if found == "" {
-		return "", fault.New(fault.Denied, "cannot publish to target %q: secret %q is empty or not given to the publisher; set it and retry", target, name)
-	}
-	return found, nil
+	return found + match[2], nil
 }
 
 // list splits an option's value at commas and spaces.

@@ -27,9 +27,9 @@ func mavenKind() Kind {
 			"to undo it a person deletes the version's directory or package before anybody uses it.",
 		HardStop: "The version has the same file name with other bytes. Raise the version and release again; delete a version only if nobody can have used it.",
 		Options: append([]Option{
-			{Name: "directory", Doc: "the repository's directory; either this or url"},
-			{Name: "url", Doc: "the repository's address for HTTP PUT; either this or directory"},
-			{Name: "group", Doc: "groupId; may use words such as {{ project }}. By default what the JAR's pom.properties or manifest says"},
+			{Name: "directory", Doc: "the repository's directory; either this or url", Place: true},
+			{Name: "url", Doc: "the repository's address for HTTP PUT; either this or directory", Place: true},
+			{Name: "group", Doc: "groupId; may use words such as {project}. By default what the JAR's pom.properties or manifest says"},
 			{Name: "artifact", Doc: "artifactId; by default what the JAR or its file name says"},
 			{Name: "version", Doc: "version; by default what the JAR or its file name says"},
 			{Name: "classifier", Doc: "classifier; by default what follows ARTIFACT-VERSION- in the file name"},

@@ -24,8 +24,8 @@ func ociKind() Kind {
 		HardStop: "A tag names another image already. Raise the version and release again; or, if the tag is meant to move, list it in moving_tags and retry; " +
 			"or delete the tag if nobody can have used it.",
 		Options: append([]Option{
-			{Name: "repository", Doc: "HOST/PATH; may use words such as {{ name }}", Required: true},
-			{Name: "tags", Doc: "tags, separated by commas; may use words such as {{ branch }}", Default: "{{ short_commit }}"},
+			{Name: "repository", Doc: "HOST/PATH; may use words such as {name}", Required: true, Place: true},
+			{Name: "tags", Doc: "tags, separated by commas; may use words such as {python}", Default: "{short_commit}"},
 			{Name: "moving_tags", Doc: "those of the tags that may be moved from one image to the next", Default: "latest"},
 		}, remoteOptions("")...),
 		New: newOCI,
@@ -63,7 +63,7 @@ func (t *oci) images(ctx context.Context, r Release) ([]image, error) {
 		}
 		for _, tag := range img.tags {
 			if seen[img.repository+":"+tag] {
-				return nil, fault.New(fault.Invalid, "cannot publish two images as %s:%s: use a word such as {{ name }} in option repository", img.repository, tag)
+				return nil, fault.New(fault.Invalid, "cannot publish two images as %s:%s: use a word such as {name} in option repository", img.repository, tag)
 			}
 			seen[img.repository+":"+tag] = true
 		}

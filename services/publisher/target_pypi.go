@@ -30,8 +30,8 @@ func pypiKind() Kind {
 			"but its name can never be used again.",
 		HardStop: "The index has the same file name with another digest. It can never be replaced: raise the version and release again.",
 		Options: append([]Option{
-			{Name: "url", Doc: "the upload API: https://upload.pypi.org/legacy/ for PyPI", Required: true},
-			{Name: "index", Doc: "the simple index that serves what was uploaded: https://pypi.org/simple/ for PyPI", Required: true},
+			{Name: "url", Doc: "the upload API: https://upload.pypi.org/legacy/ for PyPI", Required: true, Place: true},
+			{Name: "index", Doc: "the simple index that serves what was uploaded: https://pypi.org/simple/ for PyPI", Required: true, Place: true},
 		}, remoteOptions("__token__")...),
 		New: newPypi,
 	}

@@ -28,7 +28,7 @@ func pypiIndexKind() Kind {
 		HardStop: "The index lists the same file name with another digest. Raise the version and release again; or, if nobody has installed the listed file, " +
 			"remove its entry from both pages and retry.",
 		Options: []Option{
-			{Name: "directory", Doc: "the index's directory; pip's --index-url is this directory's simple/ as served", Required: true},
+			{Name: "directory", Doc: "the index's directory; pip's --index-url is this directory's simple/ as served", Required: true, Place: true},
 		},
 		New: newPypiIndex,
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
-// words are what options may use between double braces: "{{ short_commit }}", "{{ python }}".
+// words are what options may use between braces, "{name}", filled in where it is published: what is the same for the whole
+// run is filled in by the definition already, between double braces.
 func (r Release) words(item *Item) map[string]string {
 	w := map[string]string{}
 	if item != nil {
@@ -31,16 +32,16 @@ func (r Release) expand(text string, item *Item) (string, error) {
 	words := r.words(item)
 	var out strings.Builder
 	for rest := text; ; {
-		before, after, found := strings.Cut(rest, "{{")
+		before, after, found := strings.Cut(rest, "{")
 		out.WriteString(before)
 		if !found {
 			return out.String(), nil
 		}
-		word, next, closed := strings.Cut(after, "}}")
+		word, next, closed := strings.Cut(after, "}")
 		value, known := words[strings.TrimSpace(word)]
 		if !closed || !known || value == "" {
-			return "", fault.New(fault.Invalid, "cannot fill in %q: %q has no value here; the words are %s",
-				text, strings.TrimSpace(word), strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+			return "", fault.New(fault.Invalid, "cannot fill in %q: {%s} has no value here; the words are %s",
+				text, word, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
 		}
 		out.WriteString(value)
 		rest = next

@@ -142,7 +142,7 @@ func ociWorldOf(t *testing.T, server http.Handler, platforms bool) *world {
 	}
 	host := strings.TrimPrefix(address, "http://")
 	w.target = plan.Target{Name: "oci", Kind: "oci", Select: []string{"file"}, Options: map[string]string{
-		"repository": host + "/acme/{{ name }}", "tags": "latest, 1.0", "username": "acme", "password": "$TOKEN", "timeout": "5s",
+		"repository": host + "/acme/{name}", "tags": "latest, 1.0", "username": "acme", "password": "$TOKEN", "timeout": "5s",
 	}}
 	w.visible = func(t *testing.T) map[string]release.Digest {
 		out := map[string]release.Digest{}
