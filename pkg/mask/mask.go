@@ -10,6 +10,7 @@ package mask
 
 import (
 	"encoding/binary"
+	"io"
 	"sort"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -77,6 +78,35 @@ func hash(key uint32) uint32 { return key * 0x9e3779b1 >> (32 - filterBits) }
 func (m *Masker) Text(s string) string {
 	out, _, _ := m.scan(nil, []byte(s), 0, true)
 	return string(out)
+}
+
+// Finds reads r to its end, or to the first secret in it.
+func (m *Masker) Finds(r io.Reader) (bool, error) {
+	buffer := make([]byte, 0, pieceSize+m.longest)
+	for {
+		n, err := r.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
+		if m.holds(buffer) {
+			return true, nil
+		}
+		if err == io.EOF {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		// A secret may have begun in the last bytes.
+		buffer = buffer[:copy(buffer, buffer[max(0, len(buffer)-m.longest):])]
+	}
+}
+
+func (m *Masker) holds(b []byte) bool {
+	for i := m.skip(b, 0); i < len(b); i = m.skip(b, i+1) {
+		if m.match(b[i:]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // scan appends to out what b becomes, up to the first position that more text can change, and returns that position:

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/mask"
@@ -204,6 +205,28 @@ func FuzzNoSecretSurvives(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestFinds(t *testing.T) {
+	m := masker(t, "s3cret", strings.Repeat("long", 500))
+	for _, one := range []struct {
+		text string
+		want bool
+	}{
+		{"", false}, {"s3cre", false}, {"s3cret", true}, {strings.Repeat("x", 100_000) + hex.EncodeToString([]byte("s3cret")), true},
+		{strings.Repeat("y", 64<<10-3) + "s3cret" + strings.Repeat("y", 70_000), true}, {strings.Repeat("z", 200_000), false},
+	} {
+		for name, r := range map[string]io.Reader{"whole": strings.NewReader(one.text), "byte by byte": iotest.OneByteReader(strings.NewReader(one.text))} {
+			if name == "whole" || len(one.text) < 1000 {
+				if got, err := m.Finds(r); got != one.want || err != nil {
+					t.Errorf("%s, %d bytes: %v, %v", name, len(one.text), got, err)
+				}
+			}
+		}
+	}
+	if _, err := m.Finds(iotest.ErrReader(errors.New("gone"))); err == nil {
+		t.Error("the reader's error is lost")
+	}
 }
 
 type failing struct{ calls int }

@@ -21,14 +21,15 @@ type attempt struct {
 	ref    event.AttemptRef
 	cancel context.CancelCauseFunc
 
-	data    event.TaskDispatched
-	plan    *plan.Plan
-	task    *plan.Task
-	dir     string // of the attempt: HOME, and the workspace and inputs below it
-	secrets map[string]string
-	masker  *mask.Masker
-	log     *output
-	result  event.TaskFinished
+	data     event.TaskDispatched
+	plan     *plan.Plan
+	task     *plan.Task
+	dir      string // of the attempt: HOME, and the workspace and inputs below it
+	secrets  map[string]string
+	masker   *mask.Masker // of everything that is said
+	searched *mask.Masker // of what is kept; nil when there is nothing to look for
+	log      *output
+	result   event.TaskFinished
 }
 
 // failure is an error that knows the class of the attempt's end.

@@ -1,9 +1,10 @@
 package executor
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -93,14 +94,40 @@ func BenchmarkStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = reader.Close() }()
-	n := 0
+	var one event.TaskDispatched
+	w.dispatch(plan.Task{ID: "t", Run: "echo > " + fifo}, func(p *plan.Plan, d *event.TaskDispatched) {
+		_, d.Plan, _ = p.Encode()
+		one = *d
+	})
 	line := make([]byte, 16)
+	_, _ = reader.Read(line)
+	var took []time.Duration
 	for b.Loop() {
-		n++
-		id := release.TaskID(fmt.Sprintf("t%d", n))
-		w.dispatch(plan.Task{ID: id, Run: "echo > " + fifo}, nil)
+		await(w, event.TaskFinished{Task: "t", Attempt: one.Attempt})
+		one.Attempt++
+		began := time.Now()
+		w.say(one)
 		if _, err := reader.Read(line); err != nil {
 			b.Fatal(err)
 		}
+		took = append(took, time.Since(began))
 	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+func FuzzParseAttempt(f *testing.F) {
+	f.Add("4f2a9c1d-k3m2pa7q.wheel-3_12.1")
+	f.Add("...")
+	f.Fuzz(func(t *testing.T, name string) {
+		ref, ok := parseAttempt(name)
+		if !ok {
+			return
+		}
+		p := &place{attempts: "/x"}
+		if again, ok := parseAttempt(filepath.Base(p.attempt(ref))); !ok || again != ref {
+			t.Errorf("%q is read as %+v and written as %q", name, ref, p.attempt(ref))
+		}
+	})
 }

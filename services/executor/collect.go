@@ -128,6 +128,9 @@ func (a *attempt) store(ctx context.Context, root *os.Root, name string, output 
 		Name: path.Base(name), Type: output.Type, Task: a.task.ID, Job: a.task.Job, MediaType: output.MediaType,
 		Stamped: output.Stamped, StampIn: output.StampIn, Matrix: a.task.Matrix,
 	}
+	if err := a.search(ctx, root, name); err != nil {
+		return artifact, err
+	}
 	from, directory, err := a.open(ctx, root, name)
 	if err != nil {
 		return artifact, err

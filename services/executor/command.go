@@ -14,6 +14,9 @@ import (
 
 // command runs the task's script, for as long as it may take.
 func (a *attempt) command(ctx context.Context) error {
+	if strings.TrimSpace(a.task.Run) == "" {
+		return fail(release.ClassConfig, "cannot run task %s: it has no command", a.task.ID)
+	}
 	limit := firstSet(a.data.Timeouts.Command, a.task.Timeouts.Command, release.Duration(a.task.TimeoutS*1e9))
 	if limit > 0 {
 		var cancel context.CancelFunc

@@ -61,6 +61,7 @@ func (e *executor) open(ctx context.Context) error {
 		e.close()
 		return err
 	}
+	e.checkDisk()
 	close(e.opened)
 	return nil
 }

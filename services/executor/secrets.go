@@ -1,7 +1,10 @@
 package executor
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -35,7 +38,11 @@ func (a *attempt) findSecrets() (withheld string, err error) {
 	if a.masker, err = mask.New(values); err != nil {
 		return "", classify(release.ClassConfig, err)
 	}
-	return "", nil
+	long := slices.DeleteFunc(values, func(value string) bool { return len(value) < minSearched })
+	if len(long) > 0 {
+		a.searched, err = mask.New(long)
+	}
+	return "", err
 }
 
 // classifySecret tells a store of secrets that is away from a secret that is not there. The error is not repeated
@@ -47,4 +54,28 @@ func (a *attempt) classifySecret(name string, err error) error {
 	}
 	return fail(release.ClassConfig, "cannot find secret %s: this installation has none of that name for pool %s; define it where "+
 		"the executor runs, or take it out of the definition", name, a.e.config.Pool)
+}
+
+// minSearched is the length from which a secret is looked for in artifacts, in bytes: a shorter one may stand in a
+// binary by chance.
+const minSearched = 12
+
+// search refuses an output that holds a secret, before it is stored. What is compressed is not opened.
+func (a *attempt) search(ctx context.Context, root *os.Root, name string) error {
+	if a.searched == nil {
+		return nil
+	}
+	from, _, err := a.open(ctx, root, name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	found, err := a.searched.Finds(from)
+	if err != nil {
+		return classify(release.ClassCommand, err)
+	}
+	if found {
+		return fail(release.ClassConfig, "cannot keep %q: it holds a secret of the task; keep secrets out of what is built", name)
+	}
+	return nil
 }

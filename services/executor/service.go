@@ -52,6 +52,9 @@ func (c Config) orDefault() Config {
 	return c
 }
 
+// ackWait is how soon an attempt that an executor received, and died before it claimed it, goes to another.
+const ackWait = 2 * time.Second
+
 // New makes the service. The cache of git mirrors is shared with whoever else in the process reads git.
 func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, error) {
 	config = config.orDefault()
@@ -70,7 +73,7 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 		Doc:  "runs one attempt: prepare → run → collect → cleanup, whatever happens",
 		Routes: []bus.Route{
 			bus.Work("run", []event.Type{event.TypeTaskStarted, event.TypeTaskFinished}, e.take,
-				bus.Key(config.Pool), bus.Workers(config.Slots), bus.Gate(e.await), bus.Grace(e.patience())),
+				bus.Key(config.Pool), bus.Workers(config.Slots), bus.Gate(e.await), bus.Grace(e.patience()), bus.AckWait(ackWait)),
 		},
 		Loops: []service.Loop{
 			{Name: "live-" + config.Pool, Says: []event.Type{event.TypeExecutorHeartbeat, event.TypeTaskFinished}, Run: e.live},
