@@ -49,7 +49,7 @@ func (c *checker) template(t Text, matrix []string) {
 		return
 	}
 	for _, p := range parseTemplate(c.source, t).parts {
-		if p.name != "" {
+		if p.name != "" && !c.full() {
 			c.name(p, matrix)
 		}
 	}

@@ -14,7 +14,7 @@ const (
 	maxConditionSize = 4096 // characters
 	maxConditionCost = 10_000
 	maxTotalCost     = 20_000_000
-	maxConditions    = 2_000 // different ones
+	maxConditions    = 1_000 // different ones
 	maxNames         = 5_000 // that conditions can read
 )
 

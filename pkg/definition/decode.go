@@ -121,6 +121,10 @@ func (d *decoder) entries(n ast.Node, what string) ([]entry, bool) {
 		d.fail(n, "", "expected %s, found %s", what, describe(n))
 		return nil, false
 	}
+	if len(values) > maxKeys {
+		d.fail(n, "", "found a map with more than %d keys", maxKeys)
+		return nil, false
+	}
 	var own, merged []entry
 	seen := map[string]Pos{}
 	for _, v := range values {

@@ -58,6 +58,10 @@ func hostileTexts() map[string]string {
 		"jobs":               count("project: x\nbuilds:\n", "  j#: {run: x}\n", ""),
 		"jobs with needs":    count("project: x\nbuilds:\n  a: {run: x}\n", "  j#: {run: x, needs: [a]}\n", ""),
 		"unknown needs":      count("project: x\nbuilds:\n", "  j#: {run: x, needs: [k#]}\n", ""),
+		"most jobs":          most("  j#: {run: x}\n"),
+		"most needs":         most("  j#: {run: x, needs: [a, b#]}\n"),
+		"most wrong needs":   most("  j#: {run: x, needs: [k#, k#k]}\n"),
+		"most conditions":    most("  j#: {run: x, if: \"# == # && change.kind != 'x#'\"}\n"),
 		"chain of needs":     chain(),
 		"conditions":         count("project: x\nbuilds:\n", "  j#: {run: x, if: \"# == #\"}\n", ""),
 		"templates":          fill("project: x\nbuilds: {a: {matrix: {p: [1]}, run: \"", "{{ p }}", "\"}}"),
@@ -77,6 +81,20 @@ func hostileTexts() map[string]string {
 	}
 }
 
+// most is as many jobs as there may be.
+func most(piece string) string {
+	var b strings.Builder
+	b.WriteString("project: x\nbuilds:\n  a: {run: x}\n")
+	for i := range 1900 {
+		b.WriteString(strings.ReplaceAll(piece, "#", fmt.Sprint(i)))
+	}
+	b.WriteString("tests:\n")
+	for i := range 1900 {
+		fmt.Fprintf(&b, "  b%d: {run: x}\n", i)
+	}
+	return b.String()
+}
+
 func indented() string {
 	var b strings.Builder
 	for i := 0; b.Len() < mebibyte/2; i++ {
@@ -88,7 +106,7 @@ func indented() string {
 func chain() string {
 	var b strings.Builder
 	b.WriteString("project: x\nbuilds:\n  j0: {run: x}\n")
-	for i := 1; b.Len() < mebibyte-100; i++ {
+	for i := 1; i < 1990; i++ {
 		fmt.Fprintf(&b, "  j%d: {run: x, needs: [j%d]}\n", i, i-1)
 	}
 	return b.String()
@@ -97,7 +115,7 @@ func chain() string {
 func presetChain() string {
 	var b strings.Builder
 	b.WriteString("project: x\nsettings: {a: 1}\npresets:\n  p0: {a: 2}\n")
-	for i := 1; b.Len() < mebibyte-200; i++ {
+	for i := 1; i < 1990; i++ {
 		fmt.Fprintf(&b, "  p%d: {extends: [p%d]}\n", i, i-1)
 	}
 	return b.String() + "builds: {a: {run: x}}\ngate: {require: [builds]}\n"

@@ -114,18 +114,22 @@ func (t *traits) values(name string) []string {
 	return out
 }
 
+const maxTried = 20 // pools that a problem names
+
 // choosePool finds the first pool that takes a task, and why; what was tried when none does.
 func choosePool(pools []Pool, t *traits) (*Pool, string) {
-	tried := make([]string, 0, len(pools))
+	var tried []string
 	for i := range pools {
 		p := &pools[i]
 		fits, why := p.takes(t)
 		if fits {
 			return p, why
 		}
-		tried = append(tried, p.Name.Value+" ("+why+")")
+		if len(tried) <= maxTried {
+			tried = append(tried, p.Name.Value+" ("+why+")")
+		}
 	}
-	return nil, enumerate(tried, 20)
+	return nil, enumerate(tried, maxTried)
 }
 
 func (p *Pool) takes(t *traits) (bool, string) {

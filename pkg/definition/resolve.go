@@ -12,7 +12,8 @@ import (
 const (
 	maxTasks = 50_000
 	maxEdges = 1_000_000
-	maxBytes = 64 << 20 // of text in all tasks together
+	maxBytes = 64 << 20   // of text in all tasks together
+	maxSteps = 20_000_000 // of comparing rows with excludes and pools
 )
 
 // Request is what a definition is resolved for.
@@ -67,6 +68,7 @@ type resolver struct {
 	tasks  int
 	edges  int
 	bytes  int
+	steps  int
 	ids    map[release.TaskID]*task // of every task, also of those left out
 }
 
@@ -121,6 +123,17 @@ func newResolver(def *Definition, req Request) *resolver {
 // refuse notes a problem of the request, which has no place in the text.
 func (r *resolver) refuse(what, hint, format string, args ...any) {
 	r.problems = append(r.problems, Problem{File: what, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// spend counts steps of work that a text can multiply; with false there have been too many, and it has been said.
+func (r *resolver) spend(at Pos, steps int) bool {
+	if r.steps > maxSteps {
+		return false
+	}
+	if r.steps += steps; r.steps > maxSteps {
+		r.fail(at, "", "comparing the tasks with every exclude and pool takes more than %d steps", maxSteps)
+	}
+	return r.steps <= maxSteps
 }
 
 func (r *resolver) warn(format string, args ...any) {

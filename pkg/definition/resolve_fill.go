@@ -35,7 +35,9 @@ func (r *resolver) fill() {
 			r.plan.Tasks = append(r.plan.Tasks, out)
 			if r.bytes > maxBytes {
 				r.fail(j.At, "", "the tasks have more than %d bytes of text together", maxBytes)
-				return
+			}
+			if len(r.problems) > 0 {
+				break // the rows of one job are wrong in the same way
 			}
 		}
 	}
@@ -237,6 +239,9 @@ func (r *resolver) pool(t *task, out *plan.Task) Pool {
 	case len(r.def.Pools) == 0:
 		out.Pool, why = "default", "the definition has no pools"
 	default:
+		if !r.spend(t.job.At, len(r.def.Pools)) {
+			return Pool{}
+		}
 		chosen, why = choosePool(r.def.Pools, &traits{
 			resources: out.Resources, matrix: t.values, tags: out.Tags,
 			names: map[string]string{"job": t.job.Name, "kind": string(t.job.kind), "group": out.Group},

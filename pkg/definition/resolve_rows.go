@@ -95,7 +95,7 @@ func (r *resolver) product(j *job, axes []Axis) {
 	}
 	used := make([]bool, len(j.Value.Matrix.Exclude))
 	at := make([]int, len(axes))
-	for {
+	for r.spend(j.Value.Matrix.At, 1+len(used)) {
 		values := make(map[string]string, len(axes))
 		for i, a := range axes {
 			values[a.Name] = a.Values[at[i]].Value

@@ -34,24 +34,23 @@ func (s *source) fail(at Pos, hint, format string, args ...any) {
 	})
 }
 
-const excerptWidth = 120
-
 // full reports whether enough has been said; what would add to it can stop.
 func (s *source) full() bool { return len(s.problems) >= maxProblems }
+
+const excerptWidth = 120
 
 // excerpt is the line at a place with a caret under the column. Long lines are cut around the column.
 func (s *source) excerpt(at Pos) string {
 	if at.Line < 1 || at.Line > len(s.lines) {
 		return ""
 	}
-	line := []rune(printable(s.lines[at.Line-1]))
-	column := min(max(at.Column, 1), len(line)+1)
-	from := max(0, column-excerptWidth/2)
-	to := min(len(line), from+excerptWidth)
-	from = min(from, to)
+	before := max(0, at.Column-1-excerptWidth/2)
+	line := s.lines[at.Line-1]
+	line = line[byteOffset(line, before):]
+	line = printable(line[:byteOffset(line, excerptWidth)])
 	number := fmt.Sprintf("%5d | ", at.Line)
-	return number + string(line[from:to]) + "\n" + strings.Repeat(" ", len(number)-2) + "| " +
-		strings.Repeat(" ", column-1-from) + "^"
+	caret := min(at.Column-1-before, utf8.RuneCountInString(line))
+	return number + line + "\n" + strings.Repeat(" ", len(number)-2) + "| " + strings.Repeat(" ", max(0, caret)) + "^"
 }
 
 // printable keeps control characters of a hostile text off the terminal.
@@ -74,7 +73,7 @@ func printable(s string) string {
 
 // find returns the place of the first occurrence of part at or after a place; that place itself when there is none.
 func (s *source) find(at Pos, part string) Pos {
-	if part == "" || at.Line < 1 {
+	if part == "" || at.Line < 1 || s.full() {
 		return at
 	}
 	for i := at.Line - 1; i < len(s.lines) && i < at.Line+2000; i++ {

@@ -17,6 +17,7 @@ import (
 const (
 	maxSize  = 1 << 20 // bytes
 	maxDepth = 40      // maps and lists within each other
+	maxKeys  = 2_000   // of one map
 	maxNodes = 200_000 // nodes visited, aliases expanded
 )
 
@@ -88,10 +89,14 @@ func invalidAt(line string) int {
 	return len(line)
 }
 
-// shallow refuses texts that would nest deeper than any definition, before the recursive parser sees them. It
-// overestimates the depth of block style (a key, its colon and its value each count), so it allows more.
+// nesting is one level of block style: the column that it starts in, and the keys of its map so far.
+type nesting struct{ column, keys int }
+
+// shallow refuses texts that nest deeper than any definition, or have maps longer than any, before the parser sees
+// them: it calls itself once for each level and once for each key of a map in block style, and copies what it has. The
+// depth of block style is overestimated (a key, its colon and its value each count), so more of it is allowed.
 func shallow(s *source, tokens token.Tokens) bool {
-	flow, columns := 0, []int{}
+	flow, levels := 0, []nesting{}
 	for _, t := range tokens {
 		switch t.Type {
 		case token.SequenceStartType, token.MappingStartType:
@@ -100,17 +105,32 @@ func shallow(s *source, tokens token.Tokens) bool {
 			flow = max(0, flow-1)
 		}
 		if flow == 0 {
-			for len(columns) > 0 && columns[len(columns)-1] >= t.Position.Column {
-				columns = columns[:len(columns)-1]
-			}
-			columns = append(columns, t.Position.Column)
+			levels = nest(levels, t)
 		}
-		if flow > maxDepth || len(columns) > 4*maxDepth {
+		if flow > maxDepth || len(levels) > 4*maxDepth {
 			s.fail(position(t), "", "found more than %d levels of nesting", maxDepth)
+			return false
+		}
+		if n := len(levels); n > 1 && levels[n-2].keys > maxKeys {
+			s.fail(position(t), "", "found a map with more than %d keys", maxKeys)
 			return false
 		}
 	}
 	return true
+}
+
+// nest keeps the levels that a token in block style is in: those that start in a column before its own.
+func nest(levels []nesting, t *token.Token) []nesting {
+	for len(levels) > 0 && levels[len(levels)-1].column > t.Position.Column {
+		levels = levels[:len(levels)-1]
+	}
+	if len(levels) == 0 || levels[len(levels)-1].column < t.Position.Column {
+		levels = append(levels, nesting{column: t.Position.Column})
+	}
+	if t.Type == token.MappingValueType && len(levels) > 1 {
+		levels[len(levels)-2].keys++
+	}
+	return levels
 }
 
 // parseTokens keeps a panic of the YAML library, which hostile text may find, from ending the process.
