@@ -32,7 +32,7 @@ type remote struct {
 const (
 	maxRedirects = 5
 	maxErrorBody = 2 << 10
-	maxAgent     = "sluice-publisher"
+	userAgent    = "sluice-publisher"
 )
 
 // remoteOptions are the options that every kind over HTTP has.
@@ -180,7 +180,7 @@ func (r *remote) send(ctx context.Context, method, address, contentType string, 
 
 // do makes one request and turns everything but 2xx into an error with a kind.
 func (r *remote) do(req *http.Request) (*http.Response, error) {
-	req.Header.Set("User-Agent", maxAgent)
+	req.Header.Set("User-Agent", userAgent)
 	if r.password != "" && r.owns(req.URL) {
 		req.SetBasicAuth(r.user, r.password)
 	}
