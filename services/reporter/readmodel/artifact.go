@@ -47,7 +47,7 @@ func (m *Model) Artifacts(ctx context.Context, q ArtifactsQuery) (list []Artifac
 	if q.Task != "" {
 		where, args = where+" AND task = ?", append(args, string(q.Task))
 	}
-	list, err = collect(ctx, m.db, "SELECT "+artifactColumns+" FROM artifacts WHERE "+where+
+	list, err = collect(ctx, m, "SELECT "+artifactColumns+" FROM artifacts WHERE "+where+
 		" ORDER BY task, name, type LIMIT ?", append(args, q.Limit+1), scanArtifact)
 	if len(list) > q.Limit {
 		return list[:q.Limit], true, err
@@ -57,7 +57,7 @@ func (m *Model) Artifacts(ctx context.Context, q ArtifactsQuery) (list []Artifac
 
 // Artifact returns one artifact by its task and name.
 func (m *Model) Artifact(ctx context.Context, run release.RunID, task release.TaskID, name string) (a Artifact, found bool, err error) {
-	list, err := collect(ctx, m.db, "SELECT "+artifactColumns+" FROM artifacts WHERE run = ? AND task = ? AND name = ? ORDER BY type LIMIT 1",
+	list, err := collect(ctx, m, "SELECT "+artifactColumns+" FROM artifacts WHERE run = ? AND task = ? AND name = ? ORDER BY type LIMIT 1",
 		[]any{string(run), string(task), name}, scanArtifact)
 	if err != nil || len(list) == 0 {
 		return Artifact{}, false, err
@@ -74,6 +74,6 @@ type ArtifactTotals struct {
 
 // CountArtifacts sums up the artifacts of a run by type.
 func (m *Model) CountArtifacts(ctx context.Context, run release.RunID) ([]ArtifactTotals, error) {
-	return collect(ctx, m.db, "SELECT type, COUNT(*), CAST(SUM(COALESCE(size, 0)) AS BIGINT) FROM artifacts WHERE run = ? GROUP BY type ORDER BY type",
+	return collect(ctx, m, "SELECT type, COUNT(*), CAST(SUM(COALESCE(size, 0)) AS BIGINT) FROM artifacts WHERE run = ? GROUP BY type ORDER BY type",
 		[]any{string(run)}, func(t *ArtifactTotals) []any { return []any{&t.Type, &t.Count, opt(&t.Bytes)} })
 }

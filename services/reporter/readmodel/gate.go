@@ -77,14 +77,14 @@ type conditionRow struct {
 // Gates lists the verdicts on a run by round.
 func (m *Model) Gates(ctx context.Context, run release.RunID) ([]Gate, error) {
 	args := []any{string(run)}
-	gates, err := collect(ctx, m.db, "SELECT round, state, reason, candidate, at FROM gates WHERE run = ? ORDER BY round", args,
+	gates, err := collect(ctx, m, "SELECT round, state, reason, candidate, at FROM gates WHERE run = ? ORDER BY round", args,
 		func(g *Gate) []any {
 			return []any{&g.Round, opt(&g.State), opt(&g.Reason), opt(&g.Candidate), moment(&g.At)}
 		})
 	if err != nil {
 		return nil, err
 	}
-	conditions, err := collect(ctx, m.db,
+	conditions, err := collect(ctx, m,
 		"SELECT round, name, met, final, reason FROM conditions WHERE run = ? ORDER BY round, n", args,
 		func(c *conditionRow) []any {
 			return []any{&c.round, opt(&c.Name), opt(&c.Met), opt(&c.Final), opt(&c.Reason)}
@@ -102,7 +102,7 @@ func (m *Model) Gates(ctx context.Context, run release.RunID) ([]Gate, error) {
 
 // Candidates lists what the builds of each round gave.
 func (m *Model) Candidates(ctx context.Context, run release.RunID) ([]Candidate, error) {
-	return collect(ctx, m.db,
+	return collect(ctx, m,
 		"SELECT round, state, candidate, content, artifacts, reasons, at FROM candidates WHERE run = ? ORDER BY round",
 		[]any{string(run)}, func(c *Candidate) []any {
 			return []any{&c.Round, opt(&c.State), opt(&c.ID), opt(&c.Content), opt(&c.Artifacts), decoded(&c.Reasons), moment(&c.At)}
@@ -111,7 +111,7 @@ func (m *Model) Candidates(ctx context.Context, run release.RunID) ([]Candidate,
 
 // Steps lists the steps of every target of a run.
 func (m *Model) Steps(ctx context.Context, run release.RunID) ([]Step, error) {
-	return collect(ctx, m.db,
+	return collect(ctx, m,
 		"SELECT target, kind, state, round, requested_at, reached_at, detail, files, failed_at, fault, reason"+
 			" FROM publications WHERE run = ? ORDER BY target, state", []any{string(run)}, func(s *Step) []any {
 			return []any{
@@ -123,7 +123,7 @@ func (m *Model) Steps(ctx context.Context, run release.RunID) ([]Step, error) {
 
 // Release returns how the publication of a run ended, nil while it has not.
 func (m *Model) Release(ctx context.Context, run release.RunID) (*Release, error) {
-	found, err := collect(ctx, m.db, "SELECT state, round, candidate, targets, reasons, at FROM releases WHERE run = ?",
+	found, err := collect(ctx, m, "SELECT state, round, candidate, targets, reasons, at FROM releases WHERE run = ?",
 		[]any{string(run)}, func(r *Release) []any {
 			return []any{
 				opt(&r.State), opt(&r.Round), opt(&r.Candidate), decoded(&r.Targets), decoded(&r.Reasons), moment(&r.At),
@@ -137,7 +137,7 @@ func (m *Model) Release(ctx context.Context, run release.RunID) (*Release, error
 
 // Exports lists what of a run is kept elsewhere.
 func (m *Model) Exports(ctx context.Context, run release.RunID) ([]Export, error) {
-	return collect(ctx, m.db,
+	return collect(ctx, m,
 		"SELECT destination, part, round, location, manifest, files, bytes, at FROM exports WHERE run = ?"+
 			" ORDER BY destination, part", []any{string(run)}, func(e *Export) []any {
 			return []any{

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
+	"sync"
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -24,13 +25,37 @@ const (
 
 // Model is the read model in a database. It is safe for concurrent use; several processes may fold into one database.
 type Model struct {
-	db      *store.DB
+	url     string
 	layouts []*layout
+
+	mu      sync.Mutex // held while the database is opened
+	db      *store.DB  // nil until it is used for the first time
 	mergers map[string]*store.Merger
 }
 
-// Open brings the tables of a database up to date.
-func Open(ctx context.Context, db *store.DB) (*Model, error) {
+// New makes a model; the database is opened when it is first used, and opened again until that succeeds.
+func New(url string) *Model { return &Model{url: url, layouts: layouts()} }
+
+// open returns the database, with its tables up to date.
+func (m *Model) open(ctx context.Context) (*store.DB, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.db != nil {
+		return m.db, nil
+	}
+	db, err := store.Open(ctx, m.url)
+	if err != nil {
+		return nil, err
+	}
+	mergers, err := m.prepare(ctx, db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	m.db, m.mergers = db, mergers
+	return db, nil
+}
+
+func (m *Model) prepare(ctx context.Context, db *store.DB) (map[string]*store.Merger, error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return nil, fault.As(fault.Internal, err)
@@ -38,20 +63,40 @@ func Open(ctx context.Context, db *store.DB) (*Model, error) {
 	if err := db.Migrate(ctx, files); err != nil {
 		return nil, err
 	}
-	m := &Model{db: db, layouts: layouts(), mergers: map[string]*store.Merger{}}
+	mergers := map[string]*store.Merger{}
 	for _, l := range m.layouts {
-		if m.mergers[l.name], err = db.Prepare(ctx, l.table); err != nil {
+		if mergers[l.name], err = db.Prepare(ctx, l.table); err != nil {
 			return nil, err
 		}
 	}
-	return m, nil
+	return mergers, nil
+}
+
+// Close closes the database.
+func (m *Model) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.db == nil {
+		return nil
+	}
+	err := m.db.Close()
+	m.db = nil
+	return err
+}
+
+func (m *Model) inTransaction(ctx context.Context, fn func(*store.Tx) error) error {
+	db, err := m.open(ctx)
+	if err != nil {
+		return err
+	}
+	return db.Write(ctx, fn)
 }
 
 // Resume returns the sequence of the last fact that is in the tables, 0 when they are empty. Tables that were folded
 // from another stream, or by a fold of another meaning, are emptied first: the stream is the truth.
 func (m *Model) Resume(ctx context.Context, stream string) (uint64, error) {
 	var seq uint64
-	err := m.db.Write(ctx, func(tx *store.Tx) error {
+	err := m.inTransaction(ctx, func(tx *store.Tx) error {
 		var found int64
 		var of string
 		err := tx.Get(ctx, "SELECT seq, version, stream FROM cursors WHERE name = ?", []any{cursorName}, &seq, &found, &of)
@@ -69,7 +114,7 @@ func (m *Model) Resume(ctx context.Context, stream string) (uint64, error) {
 
 // Rebuild empties the tables. Whoever folds into them begins again at the first fact.
 func (m *Model) Rebuild(ctx context.Context) error {
-	return m.db.Write(ctx, func(tx *store.Tx) error {
+	return m.inTransaction(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE cursors SET version = ? WHERE name = ?", -1, cursorName)
 		return err
 	})
@@ -93,7 +138,7 @@ func (m *Model) empty(ctx context.Context, tx *store.Tx, stream string) error {
 // is a conflict: begin again with Resume.
 func (m *Model) Apply(ctx context.Context, events []event.Event, from, to uint64) (map[release.RunID]uint64, error) {
 	b := newBatch(m.layouts)
-	err := m.db.Write(ctx, func(tx *store.Tx) error {
+	err := m.inTransaction(ctx, func(tx *store.Tx) error {
 		var stored uint64
 		var found int64
 		err := tx.Get(ctx, "SELECT seq, version FROM cursors WHERE name = ?", []any{cursorName}, &stored, &found)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
-	"github.com/sluiceci/sluice/pkg/store"
 	"github.com/sluiceci/sluice/pkg/store/storetest"
 	"github.com/sluiceci/sluice/services/reporter/reportertest"
 )
@@ -48,12 +47,9 @@ func TestModel(t *testing.T) {
 
 func openModel(t testing.TB, url string) *Model {
 	t.Helper()
-	db, err := store.Open(t.Context(), url)
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
-	m, err := Open(t.Context(), db)
-	must(t, err)
-	_, err = m.Resume(t.Context(), "one")
+	m := New(url)
+	t.Cleanup(func() { must(t, m.Close()) })
+	_, err := m.Resume(t.Context(), "one")
 	must(t, err)
 	return m
 }

@@ -109,7 +109,7 @@ func scanRun(r *Run) []any {
 
 // Run returns one run; found is false when no fact of it is known.
 func (m *Model) Run(ctx context.Context, id release.RunID) (run Run, found bool, err error) {
-	runs, err := collect(ctx, m.db, "SELECT "+runColumns+" FROM runs WHERE run = ?", []any{string(id)}, scanRun)
+	runs, err := collect(ctx, m, "SELECT "+runColumns+" FROM runs WHERE run = ?", []any{string(id)}, scanRun)
 	if err != nil || len(runs) == 0 {
 		return Run{}, false, err
 	}

@@ -22,7 +22,7 @@ type RunsQuery struct {
 func (m *Model) Runs(ctx context.Context, q RunsQuery) (runs []Run, next uint64, err error) {
 	where, args := q.where()
 	query := "SELECT " + runColumns + " FROM runs WHERE " + where + " ORDER BY born DESC LIMIT ?"
-	runs, err = collect(ctx, m.db, query, append(args, q.Limit+1), scanRun)
+	runs, err = collect(ctx, m, query, append(args, q.Limit+1), scanRun)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -69,7 +69,7 @@ func (m *Model) count(ctx context.Context, runs []Run) error {
 		at[runs[i].ID] = i
 		runs[i].Tasks = Counts{}
 	}
-	counts, err := collect(ctx, m.db,
+	counts, err := collect(ctx, m,
 		"SELECT run, state, COUNT(*) FROM tasks WHERE run IN ("+store.In(len(args))+") GROUP BY run, state", args,
 		func(c *stateCount) []any { return []any{&c.run, opt(&c.state), &c.n} })
 	for _, c := range counts {

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/fault"
-	"github.com/sluiceci/sluice/pkg/store"
 )
 
 // collect reads every row of a query.
-func collect[T any](ctx context.Context, db *store.DB, query string, args []any, scan func(*T) []any) ([]T, error) {
+func collect[T any](ctx context.Context, m *Model, query string, args []any, scan func(*T) []any) ([]T, error) {
+	db, err := m.open(ctx)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func scanAttempt(a *Attempt) []any {
 // Tasks lists the tasks of a run that were requested, in that order, with their attempts, born after a place in the
 // stream. next is the after of the next page, 0 when there is none.
 func (m *Model) Tasks(ctx context.Context, run release.RunID, after uint64, limit int) (tasks []Task, next uint64, err error) {
-	tasks, err = collect(ctx, m.db,
+	tasks, err = collect(ctx, m,
 		"SELECT "+taskColumns+" FROM tasks WHERE run = ? AND born > ? ORDER BY born LIMIT ?",
 		[]any{string(run), int64(after), limit + 1}, scanTask)
 	if err != nil {
@@ -104,7 +104,7 @@ func (m *Model) Tasks(ctx context.Context, run release.RunID, after uint64, limi
 	if len(tasks) > limit {
 		tasks, next = tasks[:limit], tasks[limit-1].Born
 	}
-	attempts, err := collect(ctx, m.db,
+	attempts, err := collect(ctx, m,
 		"SELECT "+attemptColumns+" FROM attempts WHERE run = ? ORDER BY task, attempt", []any{string(run)}, scanAttempt)
 	if err != nil {
 		return nil, 0, err
@@ -128,11 +128,11 @@ func attach(tasks []Task, attempts []Attempt) {
 // Task returns one task with its attempts.
 func (m *Model) Task(ctx context.Context, run release.RunID, id release.TaskID) (task Task, found bool, err error) {
 	args := []any{string(run), string(id)}
-	tasks, err := collect(ctx, m.db, "SELECT "+taskColumns+" FROM tasks WHERE run = ? AND task = ?", args, scanTask)
+	tasks, err := collect(ctx, m, "SELECT "+taskColumns+" FROM tasks WHERE run = ? AND task = ?", args, scanTask)
 	if err != nil || len(tasks) == 0 {
 		return Task{}, false, err
 	}
-	tasks[0].Attempts, err = collect(ctx, m.db,
+	tasks[0].Attempts, err = collect(ctx, m,
 		"SELECT "+attemptColumns+" FROM attempts WHERE run = ? AND task = ? ORDER BY attempt", args, scanAttempt)
 	return tasks[0], true, err
 }

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func (m *Model) Timeline(ctx context.Context, q TimelineQuery) (moments []Moment
 	if q.Task != "" {
 		terms, args = append(terms, "task = ?"), append(args, string(q.Task))
 	}
-	moments, err = collect(ctx, m.db, "SELECT seq, id, type, key, task, at, source, cause, line, tone FROM timeline WHERE "+
+	moments, err = collect(ctx, m, "SELECT seq, id, type, key, task, at, source, cause, line, tone FROM timeline WHERE "+
 		strings.Join(terms, " AND ")+" ORDER BY seq LIMIT ?", append(args, q.Limit+1), scanMoment)
 	if len(moments) > q.Limit {
 		moments, next = moments[:q.Limit], moments[q.Limit-1].Seq
@@ -58,4 +59,16 @@ func scanMoment(t *Moment) []any {
 		&t.Seq, opt(&t.ID), opt(&t.Type), opt(&t.Key), opt(&t.Task), moment(&t.At), opt(&t.Source), opt(&t.Cause),
 		opt(&t.Line), opt(&t.Tone),
 	}
+}
+
+// routine are the facts that say only that work goes its way.
+const routine = "type NOT IN ('task.requested', 'task.dispatched', 'task.started', 'publication.requested')" +
+	" AND NOT (type = 'task.finished' AND tone = 'good')"
+
+// Verdicts lists the newest facts of a run that are more than work going its way, the oldest of them first.
+func (m *Model) Verdicts(ctx context.Context, run release.RunID, limit int) ([]Moment, error) {
+	moments, err := collect(ctx, m, "SELECT seq, id, type, key, task, at, source, cause, line, tone FROM timeline WHERE run = ? AND "+
+		routine+" ORDER BY seq DESC LIMIT ?", []any{string(run), limit}, scanMoment)
+	slices.Reverse(moments)
+	return moments, err
 }

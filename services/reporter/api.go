@@ -1,0 +1,149 @@
+package reporter
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/sluiceci/sluice/pkg/blob"
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/service"
+	"github.com/sluiceci/sluice/services/reporter/live"
+	"github.com/sluiceci/sluice/services/reporter/view"
+)
+
+// api answers questions as JSON. It changes nothing: whoever can reach it may look.
+type api struct {
+	source *view.Source
+	logs   *live.Logs
+	hub    *live.Hub
+	bus    *bus.Bus
+	blobs  blob.Store
+	log    *slog.Logger
+}
+
+// endpoints is the table of what can be asked.
+func (a *api) endpoints() []service.Endpoint {
+	var out []service.Endpoint
+	for _, e := range []struct {
+		path   string
+		answer func(http.ResponseWriter, *http.Request) error
+	}{
+		{"runs", a.runs},
+		{"runs/{run}", a.run},
+		{"runs/{run}/tasks", a.tasks},
+		{"runs/{run}/artifacts", a.artifacts},
+		{"runs/{run}/artifacts/{task}/{name...}", a.download},
+		{"runs/{run}/why", a.why},
+		{"runs/{run}/timeline", a.timeline},
+		{"runs/{run}/events", a.events},
+		{"runs/{run}/tasks/{task}", a.task},
+		{"runs/{run}/tasks/{task}/log", a.taskLog},
+		{"runs/{run}/watch", a.watch},
+		{"pools", a.pools},
+		{"streams", a.streams},
+		{"deadletters", a.deadLetters},
+	} {
+		out = append(out, service.Endpoint{Pattern: "GET /api/v1/" + e.path, Handler: a.handle(e.answer)})
+	}
+	return out
+}
+
+// handle turns an error into an answer. An error after the answer has begun can only end it.
+func (a *api) handle(answer func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := &begun{ResponseWriter: w}
+		err := answer(begun, r)
+		if err == nil || r.Context().Err() != nil {
+			return
+		}
+		if fault.Of(err) == fault.Internal || begun.yes {
+			a.log.Error("cannot answer", "path", r.URL.Path, "err", err)
+		}
+		if !begun.yes {
+			refuse(w, err)
+		}
+	})
+}
+
+// begun knows whether an answer has begun.
+type begun struct {
+	http.ResponseWriter
+	yes bool
+}
+
+func (b *begun) WriteHeader(status int)      { b.yes = true; b.ResponseWriter.WriteHeader(status) }
+func (b *begun) Write(p []byte) (int, error) { b.yes = true; return b.ResponseWriter.Write(p) }
+func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+// problem is an error as the API tells it.
+type problem struct {
+	Kind    fault.Kind `json:"kind"`
+	Message string     `json:"message"`
+	Next    string     `json:"next,omitempty"`
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	status, next := http.StatusInternalServerError, "look at the reporter's log"
+	switch fault.Of(err) {
+	case fault.Invalid:
+		status, next = http.StatusBadRequest, ""
+		if view.IsMissing(err) || errors.Is(err, fs.ErrNotExist) {
+			status = http.StatusNotFound
+		}
+	case fault.Transient:
+		status, next = http.StatusServiceUnavailable, "try again in a moment"
+		w.Header().Set("Retry-After", "1")
+	case fault.Conflict:
+		status, next = http.StatusConflict, ""
+	case fault.Denied:
+		status, next = http.StatusForbidden, ""
+	}
+	writeJSON(w, status, map[string]problem{"error": {fault.Of(err), err.Error(), next}})
+}
+
+func ok(w http.ResponseWriter, body any) error {
+	writeJSON(w, http.StatusOK, body)
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client is gone when this fails
+}
+
+// runOf reads the run's name out of the path.
+func runOf(r *http.Request) (release.RunID, error) {
+	if id := r.PathValue("run"); release.Token(id) {
+		return release.RunID(id), nil
+	}
+	return "", view.Missing("this run", "a run's name has letters, digits, - and _")
+}
+
+func taskOf(r *http.Request) (release.TaskID, error) {
+	if id := r.PathValue("task"); release.Token(id) {
+		return release.TaskID(id), nil
+	}
+	return "", view.Missing("this task", "a task's name has letters, digits, - and _")
+}
+
+// number reads a parameter that is a whole number from 0 to most, fallback when it is not given.
+func number(r *http.Request, name string, fallback, most uint64) (uint64, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return fallback, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, fault.New(fault.Invalid, "cannot use %s=%q: expected a whole number", name, text)
+	}
+	return min(n, most), nil
+}

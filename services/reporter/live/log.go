@@ -1,0 +1,160 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/blob"
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/logs"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/services/reporter/readmodel"
+)
+
+const (
+	quiet      = 250 * time.Millisecond // after which the log of an attempt that ended, or that is only looked at, is complete
+	pieceBytes = 64 << 10
+)
+
+// Logs reads the logs of attempts.
+type Logs struct {
+	Bus   *bus.Bus
+	Blobs blob.Store
+	Model *readmodel.Model
+	Hub   *Hub
+}
+
+// LogQuery says what to read of an attempt's log.
+type LogQuery struct {
+	Run     release.RunID
+	Task    release.TaskID
+	Attempt int32
+	From    int64 // the first line, from 1
+	Follow  bool  // go on until the attempt ends
+}
+
+// Piece is a part of a log: text that begins in a line. It may end anywhere.
+type Piece struct {
+	Line   int64  // of its first byte, from 1
+	Column int64  // of its first byte in that line, in bytes from 0
+	Text   []byte // the receiver may not keep it
+}
+
+// Read calls fn with the log in its order, from the line asked for. It returns when the log is complete, for a running
+// attempt when nothing newer is there, unless it is to be followed.
+func (l *Logs) Read(ctx context.Context, q LogQuery, fn func(Piece) error) error {
+	next := newCutter(q.From, fn)
+	attempt, err := l.attempt(ctx, q)
+	if err != nil {
+		return err
+	}
+	if attempt.Finished.IsZero() {
+		if err := l.follow(ctx, q, next); err != nil || ctx.Err() != nil {
+			return err
+		}
+		if attempt, err = l.attempt(ctx, q); err != nil || attempt.Finished.IsZero() {
+			return err
+		}
+	}
+	return l.archived(ctx, attempt, next)
+}
+
+func (l *Logs) attempt(ctx context.Context, q LogQuery) (readmodel.Attempt, error) {
+	task, found, err := l.Model.Task(ctx, q.Run, q.Task)
+	if err != nil {
+		return readmodel.Attempt{}, err
+	}
+	a, known := task.Attempt(q.Attempt)
+	if !found || !known {
+		return a, fault.New(fault.Invalid, "cannot read the log of attempt %d of task %s: there is none", q.Attempt, q.Task)
+	}
+	return a, nil
+}
+
+// archived reads what is not read yet from the whole log.
+func (l *Logs) archived(ctx context.Context, a readmodel.Attempt, next *cutter) error {
+	if a.Log == "" {
+		return nil
+	}
+	file, _, err := l.Blobs.Open(ctx, a.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	text, err := logs.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = text.Close() }()
+	next.restart()
+	buffer := make([]byte, pieceBytes)
+	for in := bufio.NewReaderSize(text, pieceBytes); ; {
+		n, err := in.Read(buffer)
+		if n > 0 {
+			if err := next.take(buffer[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fault.New(fault.Transient, "cannot read the log of %s: %w", a.Task, err)
+		}
+	}
+}
+
+// follow reads a running attempt's log from the bus until its last chunk, or until the attempt has ended and nothing
+// more came.
+func (l *Logs) follow(ctx context.Context, q LogQuery, next *cutter) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(quiet, func() {
+		if !q.Follow {
+			cancel(errQuiet)
+		}
+	})
+	defer idle.Stop()
+	go l.untilEnded(ctx, q, func() {
+		time.AfterFunc(quiet, func() { cancel(errQuiet) })
+	})
+	var failed error
+	err := l.Bus.FollowLog(ctx, q.Run, q.Task, q.Attempt, func(c bus.LogChunk) bool {
+		idle.Reset(quiet)
+		if failed = next.chunk(c); failed != nil || c.Last {
+			return false
+		}
+		return q.Follow || c.Behind > 0
+	})
+	if errors.Is(context.Cause(ctx), errQuiet) {
+		return nil
+	}
+	return errors.Join(failed, err)
+}
+
+var errQuiet = errors.New("nothing more is printed")
+
+// untilEnded calls done once the attempt has ended.
+func (l *Logs) untilEnded(ctx context.Context, q LogQuery, done func()) {
+	w := l.Hub.Watch(q.Run)
+	defer w.Close()
+	again := time.NewTicker(5 * time.Second) // another process may have folded the fact
+	defer again.Stop()
+	for {
+		if a, err := l.attempt(ctx, q); err == nil && !a.Finished.IsZero() {
+			done()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.Wake():
+			w.Take()
+		case <-again.C:
+		}
+	}
+}

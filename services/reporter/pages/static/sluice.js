@@ -1,0 +1,163 @@
+// What the pages do beyond HTML: keys, a filter, live parts that do not move under the pointer, live logs, copying.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("scripted");
+  const $ = (id) => document.getElementById(id);
+
+  // --- live parts -----------------------------------------------------------------------------------------------
+  // A part marked data-still is not replaced while the pointer, the focus or a selection is in it: what comes
+  // meanwhile is kept, and the newest of it takes its place when the reader leaves.
+  const kept = new WeakMap();
+  const busy = (el) => {
+    const marked = window.getSelection();
+    return el.matches(":hover") || el.contains(document.activeElement) ||
+      (marked && !marked.isCollapsed && el.contains(marked.anchorNode));
+  };
+  const opened = (el) => new Map([...el.querySelectorAll("details[id]")].map((d) => [d.id, d.open]));
+  const reopen = (el, was) => { for (const [id, open] of was) { const d = el.querySelector("#" + CSS.escape(id)); if (d) d.open = open; } };
+  const replace = (el, html) => {
+    const was = opened(el);
+    window.htmx.swap(el, html, { swapStyle: "innerHTML" });
+    reopen(el, was);
+    decorate(el);
+  };
+  document.addEventListener("htmx:sseBeforeMessage", (e) => {
+    e.preventDefault(); // replaced below, so that what is open stays open
+    const el = e.target;
+    if (el.hasAttribute("data-still") && busy(el)) { kept.set(el, e.detail.data); return; }
+    replace(el, e.detail.data);
+  });
+  document.addEventListener("htmx:beforeRequest", (e) => {
+    if (e.target.hasAttribute("data-still") && busy(e.target)) e.preventDefault(); // a page that asks again: next time
+  });
+  const leave = (e) => {
+    const el = e.target.closest && e.target.closest("[data-still]");
+    if (!el || !kept.has(el)) return;
+    setTimeout(() => { if (kept.has(el) && !busy(el)) { const html = kept.get(el); kept.delete(el); replace(el, html); } }, 50);
+  };
+  document.addEventListener("mouseout", leave);
+  document.addEventListener("focusout", leave);
+  document.addEventListener("htmx:afterSwap", (e) => decorate(e.target.parentNode || document));
+  const link = (text) => { const el = $("link"); if (el) el.textContent = text; };
+  document.addEventListener("htmx:sseOpen", () => link("live"));
+  document.addEventListener("htmx:sseError", () => link("the connection was lost; trying again"));
+  document.addEventListener("htmx:sseClose", () => link(""));
+
+  // --- time -----------------------------------------------------------------------------------------------------
+  const two = (n) => String(n).padStart(2, "0");
+  const took = (s) => s < 60 ? s + " s" : s < 3600 ? Math.floor(s / 60) + "m " + two(s % 60) + "s" : Math.floor(s / 3600) + "h " + two(Math.floor(s / 60) % 60) + "m";
+  setInterval(() => {
+    for (const el of document.querySelectorAll("[data-since]")) {
+      const s = Math.floor((Date.now() - Date.parse(el.dataset.since)) / 1000);
+      if (s >= 0) el.textContent = took(s);
+    }
+  }, 1000);
+
+  // --- commands, dead letters -----------------------------------------------------------------------------------
+  function decorate(within) {
+    for (const el of within.querySelectorAll(".cli:not([data-copy])")) {
+      el.dataset.copy = "";
+      const b = document.createElement("button");
+      b.type = "button";
+      b.textContent = "copy";
+      b.addEventListener("click", async () => {
+        try { await navigator.clipboard.writeText(el.querySelector("span").textContent); b.textContent = "copied"; }
+        catch { b.textContent = "select it"; }
+        setTimeout(() => { b.textContent = "copy"; }, 1500);
+      });
+      el.append(b);
+    }
+    applyFilter();
+  }
+  document.addEventListener("submit", async (e) => {
+    const form = e.target.closest(".replay");
+    if (!form) return;
+    e.preventDefault();
+    const say = form.querySelector("[role=status]");
+    say.textContent = "replaying …";
+    try {
+      const answer = await fetch(form.action, { method: "POST", headers: { Authorization: "Bearer " + form.token.value } });
+      const body = await answer.json().catch(() => ({}));
+      say.textContent = answer.ok ? "taken again" : (body.error && body.error.message) || "refused: " + answer.status;
+    } catch { say.textContent = "the server did not answer"; }
+    form.token.value = "";
+  });
+
+  // --- filter and keys ------------------------------------------------------------------------------------------
+  const filter = $("filter");
+  function applyFilter() {
+    const want = filter ? filter.value.trim().toLowerCase() : "";
+    for (const row of document.querySelectorAll("[data-row]")) {
+      row.classList.toggle("gone", want !== "" && !row.textContent.toLowerCase().includes(want));
+    }
+  }
+  if (filter) filter.addEventListener("input", applyFilter);
+  const rows = () => [...document.querySelectorAll("[data-row]")].filter((r) => r.offsetParent !== null);
+  const move = (step) => {
+    const all = rows();
+    if (!all.length) return;
+    const at = all.findIndex((r) => r.classList.contains("at"));
+    const next = all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + step))];
+    if (at >= 0) all[at].classList.remove("at");
+    next.classList.add("at");
+    next.scrollIntoView({ block: "nearest" });
+    const target = next.querySelector("a[href], summary");
+    if (target) target.focus({ preventScroll: true });
+  };
+  const up = () => {
+    const parts = location.pathname.split("/").filter(Boolean);
+    if (!parts.length) return;
+    if (parts[0] === "runs" && parts.length > 2) location.assign("/runs/" + parts[1]);
+    else location.assign("/");
+  };
+  document.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const typing = e.target.matches("input, textarea, select");
+    const keys = $("keys");
+    if (e.key === "Escape") {
+      if (keys.open) keys.open = false;
+      else if (typing || (filter && filter.value)) { if (filter) { filter.value = ""; applyFilter(); } e.target.blur(); }
+      else up();
+      return;
+    }
+    if (typing) return;
+    switch (e.key) {
+      case "?": keys.open = !keys.open; break;
+      case "/": if (filter) { e.preventDefault(); filter.focus(); } break;
+      case "j": move(1); break;
+      case "k": move(-1); break;
+      case "g": if ($("lines")) $("lines").scrollTop = 0; break;
+      case "e": if ($("lines")) { $("lines").scrollTop = $("lines").scrollHeight; } break;
+    }
+  });
+
+  // --- live logs ------------------------------------------------------------------------------------------------
+  const most = 5000; // lines that are kept on the page
+  const lines = $("lines");
+  if (lines) lines.scrollTop = location.hash.startsWith("#L") ? lines.scrollTop : lines.scrollHeight;
+  if (lines && lines.dataset.live) {
+    const tail = $("tail"), notice = $("notice");
+    const say = (text, bad) => { notice.textContent = text; notice.classList.toggle("bad", !!bad); };
+    let last = 0;
+    const source = new EventSource(lines.dataset.live);
+    // The end is followed while the reader is at it; who has scrolled up stays where they are, and nothing is taken
+    // away above them.
+    const atEnd = () => lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
+    source.addEventListener("lines", (e) => {
+      const follow = atEnd();
+      lines.insertAdjacentHTML("beforeend", e.data);
+      last = e.lastEventId;
+      if (!follow) return;
+      for (let extra = lines.childElementCount - most; extra > 0; extra--) lines.firstElementChild.remove();
+      lines.scrollTop = lines.scrollHeight;
+    });
+    source.addEventListener("tail", (e) => { if (tail.innerHTML !== e.data) tail.innerHTML = e.data; });
+    source.addEventListener("dropped", () => say("This page could not keep up and was dropped at line " + last + "; it goes on from there.", true));
+    source.addEventListener("problem", (e) => { say("The log cannot be read: " + e.data, true); source.close(); });
+    source.addEventListener("done", () => { say("The attempt has ended."); source.close(); });
+    source.addEventListener("open", () => say("Following."));
+    source.addEventListener("error", () => { if (source.readyState !== EventSource.CLOSED) say("The connection was lost at line " + last + "; it goes on from there.", true); });
+  }
+  decorate(document);
+})();

@@ -1,0 +1,153 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/schedule"
+)
+
+const lettersOnPage = 50
+
+// streamsPage is how the bus is: what lags, what was given up.
+type streamsPage struct {
+	Streams []streamRow
+	Letters []bus.DeadLetter
+	Next    string
+	Behind  int // consumers that lag or redeliver
+}
+
+type streamRow struct {
+	bus.StreamStatus
+	Percent int
+	Tone    string
+	Readers []readerRow
+	Hidden  int // followers, which come and go
+}
+
+type readerRow struct {
+	bus.ConsumerStatus
+	Tone string
+	Word string
+}
+
+func (p *pages) streams(w http.ResponseWriter, r *http.Request) error {
+	streams, err := p.Bus.Status(r.Context())
+	if err != nil {
+		return err
+	}
+	from, _ := strconv.ParseUint(r.FormValue("from"), 10, 63)
+	letters, err := p.Bus.DeadLetters(r.Context(), from, lettersOnPage+1)
+	if err != nil {
+		return err
+	}
+	page := streamsPage{}
+	if len(letters) > lettersOnPage {
+		page.Next = fmt.Sprintf("/streams?from=%d", letters[lettersOnPage].Seq)
+		letters = letters[:lettersOnPage]
+	}
+	page.Letters = letters
+	for _, s := range streams {
+		row := streamRowOf(s)
+		for _, c := range row.Readers {
+			if c.Tone != "good" {
+				page.Behind++
+			}
+		}
+		page.Streams = append(page.Streams, row)
+	}
+	return p.draw(w, http.StatusOK, "streams", frame{Title: "Streams", Section: "streams", Command: "sluice top", Page: page})
+}
+
+func streamRowOf(s bus.StreamStatus) streamRow {
+	row := streamRow{StreamStatus: s, Percent: int(s.Full() * 100), Tone: "good"}
+	switch {
+	case s.Full() > 0.9:
+		row.Tone = "bad"
+	case s.Full() > 0.7, s.Name == bus.Dead && s.Messages > 0:
+		row.Tone = "warn"
+	}
+	for _, c := range s.Consumers {
+		if !c.Durable && c.Pending == 0 {
+			row.Hidden++
+			continue
+		}
+		row.Readers = append(row.Readers, readerRowOf(c))
+	}
+	slices.SortStableFunc(row.Readers, func(a, b readerRow) int { return cmp.Compare(b.Lag(), a.Lag()) })
+	return row
+}
+
+// readerRowOf says how a consumer is: one that nobody serves is worse than one that is busy.
+func readerRowOf(c bus.ConsumerStatus) readerRow {
+	switch {
+	case c.Durable && c.Waiting == 0 && c.Lag() > 0 && c.AckPending == 0:
+		return readerRow{c, "bad", "nobody serves it"}
+	case c.Redelivered > 0:
+		return readerRow{c, "warn", "tries again"}
+	case c.Lag() > 0:
+		return readerRow{c, "live", "at work"}
+	default:
+		return readerRow{c, "good", "up to date"}
+	}
+}
+
+// poolsPage is the pools and their queues.
+type poolsPage struct {
+	Pools      []poolRow
+	Unanswered string
+}
+
+type poolRow struct {
+	schedule.Pool
+	Tone, Word string
+	Meter      template.HTML
+}
+
+func (p *pages) pools(w http.ResponseWriter, r *http.Request) error {
+	page := poolsPage{}
+	pools, err := p.Source.Pools(r.Context())
+	if err != nil {
+		page.Unanswered = err.Error()
+	}
+	for _, one := range pools {
+		page.Pools = append(page.Pools, poolRowOf(one))
+	}
+	return p.draw(w, http.StatusOK, "pools", frame{Title: "Pools", Section: "pools", Command: "sluice pools", Page: page})
+}
+
+func poolRowOf(p schedule.Pool) poolRow {
+	row := poolRow{Pool: p, Tone: "good", Word: "ready", Meter: slots(p)}
+	switch {
+	case p.Drained:
+		row.Tone, row.Word = "warn", "drained"
+	case p.Slots == 0 && p.Waiting+p.Given > 0:
+		row.Tone, row.Word = "bad", "no executor is alive"
+	case p.Slots == 0:
+		row.Tone, row.Word = "calm", "no executor"
+	case p.Running >= p.Slots:
+		row.Tone, row.Word = "live", "full"
+	case p.Running > 0:
+		row.Tone, row.Word = "live", "at work"
+	}
+	return row
+}
+
+// slots draws each slot of a pool, the busy ones filled.
+func slots(p schedule.Pool) template.HTML {
+	n := min(p.Slots, 60)
+	text := fmt.Sprintf(`<svg class="slots" viewBox="0 0 %d 12" width="%d" height="12" role="img" aria-label="%d of %d slots are busy">`, n*12, n*12, p.Running, p.Slots)
+	for i := range n {
+		class := "free"
+		if i*max(p.Slots, 1)/max(n, 1) < p.Running {
+			class = "live"
+		}
+		text += fmt.Sprintf(`<rect class="%s" x="%d" y="1" width="9" height="10" rx="2"/>`, class, i*12+1)
+	}
+	return template.HTML(text + "</svg>") //nolint:gosec // numbers and constants
+}

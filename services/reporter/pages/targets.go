@@ -1,0 +1,80 @@
+package pages
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/services/reporter/readmodel"
+	"github.com/sluiceci/sluice/services/reporter/view"
+)
+
+// target is a target with how far it came: one cell per state.
+type target struct {
+	Name, Kind string
+	URL        string // where its files are, once they are
+	Cells      []cell
+	Reason     string // why it is broken
+}
+
+type cell struct {
+	State release.PublicationState
+	Look  look
+	Step  readmodel.Step
+}
+
+func targets(d *view.Detail) []target {
+	var out []target
+	index := map[string]int{}
+	add := func(name, kind string) int {
+		i, known := index[name]
+		if !known {
+			i = len(out)
+			index[name] = i
+			out = append(out, target{Name: name, Kind: kind})
+			for _, state := range release.PublicationStates() {
+				out[i].Cells = append(out[i].Cells, cell{State: state, Look: look{"hollow", "not yet", "calm"}})
+			}
+		}
+		return i
+	}
+	for _, t := range d.Run.Targets {
+		add(t.Name, t.Kind)
+	}
+	for _, step := range d.Steps {
+		out[add(step.Target, step.Kind)].put(step)
+	}
+	slices.SortStableFunc(out, func(a, b target) int {
+		return cmp.Compare(min(len(b.Reason), 1), min(len(a.Reason), 1)) // the broken first
+	})
+	return out
+}
+
+func (t *target) put(step readmodel.Step) {
+	for i := range t.Cells {
+		if t.Cells[i].State == step.State {
+			t.Cells[i].Step, t.Cells[i].Look = step, stepLook(step)
+		}
+	}
+	if step.Broken() {
+		t.Reason = step.Reason
+	}
+	for _, f := range step.Files {
+		if t.URL = cmp.Or(t.URL, web(f.URL)); t.URL != "" {
+			break
+		}
+	}
+}
+
+func stepLook(s readmodel.Step) look {
+	switch {
+	case s.Broken():
+		return look{"cross", "failed", "bad"}
+	case !s.Reached.IsZero():
+		return look{"check", string(s.State), "good"}
+	case !s.Requested.IsZero():
+		return look{"ring", "wanted", "live"}
+	default:
+		return look{"hollow", "not yet", "calm"}
+	}
+}

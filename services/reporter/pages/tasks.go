@@ -1,0 +1,129 @@
+package pages
+
+import (
+	"cmp"
+	"html/template"
+	"slices"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/services/reporter/readmodel"
+	"github.com/sluiceci/sluice/services/reporter/view"
+)
+
+// taskRow is a task in the list of a run.
+type taskRow struct {
+	readmodel.Task
+	Path string
+	Look look
+	Bar  template.HTML
+	Took time.Duration
+}
+
+// taskGroups are a run's tasks: what needs eyes first, what succeeded folded.
+type taskGroups struct {
+	Failed, Active, Waiting, Done []taskRow
+	Span                          time.Duration // that a bar covers
+}
+
+func groupTasks(d *view.Detail, now time.Time) taskGroups {
+	from, to := span(d, now)
+	g := taskGroups{Span: to.Sub(from)}
+	for _, t := range d.Tasks {
+		row := taskRow{Task: t, Path: taskPath(d.Run.ID, t.ID), Look: lookOf(t.State), Bar: drawBar(t, from, to, d.Run.Ended(), now), Took: taskTook(t, now)}
+		switch t.State {
+		case string(release.Success):
+			g.Done = append(g.Done, row)
+		case readmodel.TaskRunning, readmodel.TaskQueued, readmodel.TaskDelayed:
+			g.Active = append(g.Active, row)
+		case readmodel.TaskWaiting, readmodel.TaskPlanned:
+			g.Waiting = append(g.Waiting, row)
+		default:
+			g.Failed = append(g.Failed, row)
+		}
+	}
+	slices.SortStableFunc(g.Failed, func(a, b taskRow) int { return cmp.Compare(blame(a.State), blame(b.State)) })
+	return g
+}
+
+// blame orders what went wrong: the cause before what follows from it.
+func blame(state string) int {
+	return slices.Index([]string{string(release.Failure), string(release.Error), string(release.Cancelled), readmodel.TaskSkipped}, state)
+}
+
+// span is the time that the bars of a run cover.
+func span(d *view.Detail, now time.Time) (from, to time.Time) {
+	from = cmp.Or(d.Run.Planned, d.Run.Received)
+	to = from
+	for _, t := range d.Tasks {
+		for _, a := range t.Attempts {
+			to = latest(to, a.Dispatched, a.Started, a.Finished)
+		}
+	}
+	if !d.Run.Ended() {
+		to = latest(to, now)
+	}
+	if !to.After(from) {
+		to = from.Add(time.Second)
+	}
+	return from, to
+}
+
+func latest(times ...time.Time) time.Time {
+	var out time.Time
+	for _, t := range times {
+		if t.After(out) {
+			out = t
+		}
+	}
+	return out
+}
+
+// taskTook is how long the last attempt took, or takes.
+func taskTook(t readmodel.Task, now time.Time) time.Duration {
+	a, ok := t.Attempt(0)
+	switch {
+	case !ok || a.Started.IsZero():
+		return 0
+	case a.Finished.IsZero():
+		return now.Sub(a.Started)
+	default:
+		return a.Finished.Sub(a.Started)
+	}
+}
+
+// trouble is a failed task with what it printed last.
+type trouble struct {
+	readmodel.Task
+	Path  string
+	Look  look
+	Last  readmodel.Attempt
+	Lines []template.HTML
+}
+
+const (
+	maxTroubles     = 8
+	maxTroubleLines = 14
+)
+
+// troubles are the tasks that failed by themselves, not those that failed for them.
+func troubles(d *view.Detail) []trouble {
+	var out []trouble
+	for _, t := range d.Tasks {
+		if t.State != string(release.Failure) && t.State != string(release.Error) || len(out) == maxTroubles {
+			continue
+		}
+		last, _ := t.Attempt(0)
+		out = append(out, trouble{Task: t, Path: taskPath(d.Run.ID, t.ID), Look: lookOf(t.State), Last: last, Lines: lastLines(last)})
+	}
+	return out
+}
+
+func lastLines(a readmodel.Attempt) []template.HTML {
+	var c colours
+	var out []template.HTML
+	for _, line := range a.LastLines[max(0, len(a.LastLines)-maxTroubleLines):] {
+		out = append(out, template.HTML(c.line(line))) //nolint:gosec // colours escapes
+	}
+	return out
+}

@@ -1,0 +1,257 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/services/reporter/readmodel"
+	"github.com/sluiceci/sluice/services/reporter/view"
+)
+
+// verdict is a run in a word and a sentence.
+type verdict struct {
+	Headline string
+	Shape    string
+	Tone     string
+	Sentence string
+	Note     string // beside the sentence: what else would be asked
+}
+
+func verdictOf(d *view.Detail) verdict {
+	v := headline(d)
+	v.Sentence = cmp.Or(sentence(d), "Nothing more is known yet.")
+	return v
+}
+
+func headline(d *view.Detail) verdict {
+	r := d.Run
+	switch {
+	case r.State == readmodel.StateRejected:
+		return verdict{Headline: "No plan", Shape: "page", Tone: "bad", Note: "The definition at this commit has errors; nothing was started."}
+	case r.State == readmodel.StateIgnored:
+		return verdict{Headline: "Ignored", Shape: "minus", Tone: "calm"}
+	case r.State == readmodel.StateReceived:
+		return verdict{Headline: "Being planned", Shape: "ring", Tone: "live"}
+	case r.State == readmodel.StateRunning && r.Gate == "open":
+		return verdict{Headline: "Publishing", Shape: "gate-open", Tone: "live", Note: "The gate is open."}
+	case r.State == readmodel.StateRunning:
+		return verdict{Headline: "Running", Shape: "gate-wait", Tone: "live", Note: "The gate is undecided."}
+	default:
+		return endHeadline(r)
+	}
+}
+
+func endHeadline(r readmodel.Run) verdict {
+	switch {
+	case r.Released == "published":
+		return verdict{Headline: "Released", Shape: "gate-open", Tone: "good"}
+	case r.Released == "failed":
+		return verdict{Headline: "Release failed", Shape: "bang", Tone: "bad", Note: "A person must decide about a target."}
+	case r.State == string(release.Success):
+		return verdict{Headline: "Passed", Shape: "check", Tone: "good", Note: "Not for release."}
+	case r.Gate == "closed":
+		return verdict{Headline: "Gate shut", Shape: "gate-shut", Tone: lookOf(r.State).Tone, Note: "Nothing was published."}
+	default:
+		l := lookOf(r.State)
+		return verdict{Headline: upper(l.Word), Shape: l.Shape, Tone: l.Tone}
+	}
+}
+
+// sentence is the one reason that matters.
+func sentence(d *view.Detail) string {
+	r := d.Run
+	if r.State == readmodel.StateRunning {
+		if d.Why != nil && d.Why.Reason != "" {
+			return upper(d.Why.Reason) + "."
+		}
+		done, all := r.Tasks.Of(string(release.Success)), r.Builds+r.Tests
+		return fmt.Sprintf("%d of %d tasks have succeeded, %d are running.", done, all, r.Tasks.Of(readmodel.TaskRunning))
+	}
+	reason := r.Reason
+	if r.Gate == "closed" && r.Released == "" && r.State != string(release.Success) {
+		reason = cmp.Or(r.GateWhy, reason)
+	}
+	return stop(upper(strings.TrimPrefix(reason, "the gate is shut: ")))
+}
+
+func upper(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}
+
+// stop ends a sentence.
+func stop(s string) string {
+	if s == "" || strings.ContainsRune(".!?", rune(s[len(s)-1])) {
+		return s
+	}
+	return s + "."
+}
+
+// condition is a condition of the gate as the page shows it.
+type condition struct {
+	release.Condition
+	Look look
+}
+
+// conditions puts what is not met first.
+func conditions(d *view.Detail) []condition {
+	var out []condition
+	for _, c := range d.Conditions {
+		state := "pending"
+		switch {
+		case c.Met:
+			state = "met"
+		case c.Final || d.Run.Gate == "closed":
+			state = "unmet"
+		}
+		out = append(out, condition{c, lookOf(state)})
+	}
+	slices.SortStableFunc(out, func(a, b condition) int { return cmp.Compare(rank(a.Look.Word), rank(b.Look.Word)) })
+	return out
+}
+
+func rank(word string) int { return slices.Index([]string{"not met", "not yet", "met"}, word) }
+
+// stage is one step of the flow from a change to a release.
+type stage struct {
+	Name, Value, Detail string
+	Shape, Tone         string // tone "ahead": the flow has not come here
+	Href                string
+}
+
+// flow is how far the water came.
+func flow(d *view.Detail) []stage {
+	r, base := d.Run, runPath(d.Run.ID)
+	before, after := readmodel.Counts{}, readmodel.Counts{}
+	for _, t := range d.Tasks {
+		if t.Kind == release.Test || t.Kind == release.Cleanup {
+			after[t.State]++
+		} else {
+			before[t.State]++
+		}
+	}
+	stages := []stage{
+		{Name: "Change", Value: kind(r), Detail: r.Commit.Short(), Shape: "check", Tone: "good", Href: base + "/events?type=change"},
+		planStage(d),
+		countStage("Builds", before, "#tasks"),
+		candidateStage(d),
+		countStage("Tests", after, "#tasks"),
+		gateStage(d),
+		releaseStage(d),
+	}
+	ahead := false
+	for i := range stages {
+		if ahead && stages[i].Tone == "calm" {
+			stages[i].Tone = "ahead"
+		}
+		ahead = ahead || stages[i].Tone != "good"
+	}
+	return stages
+}
+
+func kind(r readmodel.Run) string {
+	if r.Kind == release.PullRequest {
+		return fmt.Sprintf("pull request #%d", r.Number)
+	}
+	return string(cmp.Or(r.Kind, "change"))
+}
+
+func planStage(d *view.Detail) stage {
+	s := stage{Name: "Plan", Value: "–", Shape: "hollow", Tone: "calm", Href: runPath(d.Run.ID) + "/events?type=run"}
+	switch {
+	case d.Run.State == readmodel.StateRejected:
+		s.Value, s.Detail, s.Shape, s.Tone = "rejected", plural(len(d.Run.Problems), "problem", "problems"), "page", "bad"
+	case d.Run.State == readmodel.StateIgnored:
+		s.Value, s.Shape = "ignored", "minus"
+	case d.Run.Plan != "":
+		s.Value, s.Shape, s.Tone = plural(d.Run.Builds+d.Run.Tests, "task", "tasks"), "check", "good"
+		s.Detail = plural(d.Run.Skipped, "left out", "left out")
+	}
+	return s
+}
+
+func countStage(name string, c readmodel.Counts, href string) stage {
+	done, all := c.Of(string(release.Success)), c.Total()
+	s := stage{Name: name, Value: fmt.Sprintf("%d of %d", done, all), Shape: "hollow", Tone: "calm", Href: href}
+	failed := c.Of(string(release.Failure), string(release.Error), readmodel.TaskSkipped)
+	active := c.Of(readmodel.TaskRunning, readmodel.TaskQueued, readmodel.TaskDelayed, readmodel.TaskWaiting)
+	switch {
+	case all == 0:
+		s.Value = "–"
+	case failed > 0:
+		s.Detail, s.Shape, s.Tone = fmt.Sprintf("%d failed", failed), "cross", "bad"
+	case done == all:
+		s.Shape, s.Tone = "check", "good"
+	case c.Of(string(release.Cancelled)) > 0:
+		s.Detail, s.Shape, s.Tone = "cancelled", "slash", "warn"
+	case active > 0:
+		s.Detail, s.Shape, s.Tone = fmt.Sprintf("%d running", c.Of(readmodel.TaskRunning)), "ring", "live"
+	}
+	return s
+}
+
+func candidateStage(d *view.Detail) stage {
+	s := stage{Name: "Candidate", Value: "–", Shape: "hollow", Tone: "calm", Href: runPath(d.Run.ID) + "/events?type=candidate"}
+	if n := len(d.Candidates); n > 0 {
+		c := d.Candidates[n-1]
+		if c.State == "assembled" {
+			s.Value, s.Detail, s.Shape, s.Tone = plural(c.Artifacts, "artifact", "artifacts"), short(c.ID), "check", "good"
+		} else {
+			s.Value, s.Shape, s.Tone = "rejected", "cross", "bad"
+		}
+	}
+	return s
+}
+
+func gateStage(d *view.Detail) stage {
+	s := stage{Name: "Gate", Value: "–", Shape: "gate-wait", Tone: "calm", Href: "#gate"}
+	met := 0
+	for _, c := range d.Conditions {
+		if c.Met {
+			met++
+		}
+	}
+	if len(d.Conditions) > 0 {
+		s.Detail = fmt.Sprintf("%d of %d met", met, len(d.Conditions))
+	}
+	switch {
+	case d.Run.Gate == "open":
+		s.Value, s.Shape, s.Tone = "open", "gate-open", "good"
+	case d.Run.Gate == "closed" && d.Run.State == string(release.Success):
+		s.Value, s.Shape, s.Tone = "shut", "gate-shut", "shut"
+	case d.Run.Gate == "closed":
+		s.Value, s.Shape, s.Tone = "shut", "gate-shut", "bad"
+	case d.Run.State == readmodel.StateRunning:
+		s.Value = "undecided"
+	}
+	return s
+}
+
+func releaseStage(d *view.Detail) stage {
+	verified, broken := 0, 0
+	for _, step := range d.Steps {
+		if step.State == release.Verified && !step.Reached.IsZero() {
+			verified++
+		}
+		if step.Broken() {
+			broken++
+		}
+	}
+	s := stage{Name: "Release", Value: fmt.Sprintf("%d of %d", verified, len(d.Run.Targets)), Shape: "hollow", Tone: "calm", Href: "#targets"}
+	switch {
+	case len(d.Run.Targets) == 0:
+		s.Value = "no targets"
+	case d.Run.Released == "published":
+		s.Detail, s.Shape, s.Tone = "verified", "check", "good"
+	case broken > 0:
+		s.Detail, s.Shape, s.Tone = fmt.Sprintf("%d broken", broken), "bang", "bad"
+	case len(d.Steps) > 0:
+		s.Detail, s.Shape, s.Tone = "publishing", "ring", "live"
+	}
+	return s
+}

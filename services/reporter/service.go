@@ -1,0 +1,69 @@
+package reporter
+
+import (
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/service"
+	"github.com/sluiceci/sluice/services/reporter/live"
+	"github.com/sluiceci/sluice/services/reporter/pages"
+	"github.com/sluiceci/sluice/services/reporter/readmodel"
+	"github.com/sluiceci/sluice/services/reporter/view"
+)
+
+// Name of the service.
+const Name = "reporter"
+
+// Config of a reporter.
+type Config struct {
+	Database  string    `yaml:"database"`   // sqlite:///path or postgres://…
+	PublicURL string    `yaml:"public_url"` // where people find the pages; statuses link there
+	Projects  []Project `yaml:"projects"`
+}
+
+// Project is where the statuses of a project's commits go. Without a forge they go nowhere.
+type Project struct {
+	Name    string `yaml:"name"`
+	Forge   string `yaml:"forge"` // "github", "gitlab", "gitea"
+	Repo    string `yaml:"repo"`  // "owner/name"
+	BaseURL string `yaml:"base_url"`
+	Token   string `yaml:"token"` // name of the secret
+}
+
+type reporter struct {
+	deps  service.Deps
+	model *readmodel.Model
+	hub   *live.Hub
+}
+
+// New makes the service. Its database is opened when it is first used.
+func New(config Config, deps service.Deps) (service.Service, error) {
+	model := readmodel.New(config.Database)
+	r := &reporter{deps: deps, model: model, hub: live.NewHub()}
+	statuses := newStatuses(config, deps)
+	source := &view.Source{Model: model, Blobs: deps.Blobs, Bus: deps.Bus, Log: deps.Log}
+	logs := &live.Logs{Bus: deps.Bus, Blobs: deps.Blobs, Model: model, Hub: r.hub}
+	endpoints := append((&api{source: source, logs: logs, hub: r.hub, bus: deps.Bus, blobs: deps.Blobs, log: deps.Log}).endpoints(),
+		pages.Endpoints(pages.Deps{Source: source, Logs: logs, Hub: r.hub, Bus: deps.Bus, Log: deps.Log, Now: deps.Now})...)
+	return service.Service{
+		Name: Name,
+		Doc:  "read models, history, statuses, the web pages",
+		Routes: []bus.Route{
+			bus.Work("status-pending", nil, statuses.planned, bus.Workers(statusWorkers)),
+			bus.Work("status-rejected", nil, statuses.rejected, bus.Workers(statusWorkers)),
+			bus.Work("status-final", nil, statuses.finished, bus.Workers(statusWorkers)),
+		},
+		Loops: []service.Loop{{Name: "fold", Hears: everything(), Run: r.fold}},
+		HTTP:  endpoints,
+	}, nil
+}
+
+// everything is every fact of the catalogue.
+func everything() []event.Type {
+	var out []event.Type
+	for _, e := range event.Catalogue() {
+		if !e.Type.Ephemeral() {
+			out = append(out, e.Type)
+		}
+	}
+	return out
+}

@@ -1,0 +1,37 @@
+package view
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/schedule"
+)
+
+// The topics on which the test-scheduler answers.
+const (
+	topicWhy    = "why"
+	topicQueues = "queues"
+)
+
+// askWithin is what the scheduler has to answer: a page is better without its answer than late.
+const askWithin = 1500 * time.Millisecond
+
+// Question asks why a run, or a task of it, is where it is.
+type Question struct {
+	Run  release.RunID  `json:"run"`
+	Task release.TaskID `json:"task,omitempty"`
+}
+
+// Why asks the test-scheduler why a run, or a task of it, is where it is.
+func (s *Source) Why(ctx context.Context, run release.RunID, task release.TaskID) (schedule.Why, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	return bus.Ask[Question, schedule.Why](ctx, s.Bus, topicWhy, Question{Run: run, Task: task})
+}
+
+// Pools asks the test-scheduler how the pools and their queues are.
+func (s *Source) Pools(ctx context.Context) ([]schedule.Pool, error) {
+	return bus.Ask[struct{}, []schedule.Pool](ctx, s.Bus, topicQueues, struct{}{})
+}
