@@ -19,7 +19,7 @@ type Route struct {
 	Keys     []string // the first tokens of the key that it hears: a pool, a kind of target
 	Says     []event.Type
 	Workers  int           // messages handled at once; 1 when 0
-	AckWait  time.Duration // until a worker that fell silent loses its message to another; 30s when 0
+	AckWait  time.Duration // until a worker that fell silent loses its message to another; 5s when 0
 	Grace    time.Duration // that a running handler gets when the service stops; 5s when 0
 	Fresh    bool          // hear only what is said after the consumer was first made
 	Endpoint endpoint.Endpoint

@@ -24,7 +24,7 @@ func (b *Bus) Serve(ctx context.Context, service, source string, r Route) error 
 	if err := r.validate(); err != nil {
 		return err
 	}
-	r.AckWait, r.Grace = orDefault(r.AckWait, 30*time.Second), orDefault(r.Grace, 5*time.Second)
+	r.AckWait, r.Grace = orDefault(r.AckWait, 5*time.Second), orDefault(r.Grace, 5*time.Second)
 	consumer, err := b.consumer(ctx, service, r)
 	if err != nil {
 		return err

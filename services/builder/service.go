@@ -1,8 +1,6 @@
 package builder
 
 import (
-	"time"
-
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/git"
@@ -38,7 +36,7 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 		Name: Name,
 		Doc:  "definition at the commit → plan; all builds in, stamped with the commit → candidate",
 		Routes: []bus.Route{
-			bus.Work("plan", says, b.plan, bus.Workers(config.Planners), bus.AckWait(time.Minute)),
+			bus.Work("plan", says, b.plan, bus.Workers(config.Planners)),
 		},
 		Loops: []service.Loop{{
 			Name:  "join",

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// machine is what this machine can do, now, beside whatever else it is doing.
+type machine struct {
+	publish    float64 // seconds for one durable publish, one writer, median
+	publishP99 float64
+	exec       float64 // seconds from asking for a shell that starts a program to its first instruction, median
+	execP99    float64
+	execRate   float64 // shells started and ended in a second, two at a time
+	execCPU    float64 // CPU seconds of one of them, of both sides
+	fetch      float64 // seconds for a git fetch of one new commit into an existing mirror, median
+}
+
+func measureMachine(ctx context.Context, dir string) (m machine, err error) {
+	if m.publish, m.publishP99, err = measurePublish(ctx, dir); err != nil {
+		return m, err
+	}
+	probe, err := newProbe(dir)
+	if err != nil {
+		return m, err
+	}
+	if m.exec, m.execP99, err = measureExec(ctx, probe); err != nil {
+		return m, err
+	}
+	if m.execRate, m.execCPU, err = measureExecRate(ctx); err != nil {
+		return m, err
+	}
+	m.fetch, err = measureFetch(ctx, dir)
+	return m, err
+}
+
+// measurePublish publishes one event after the other, as a service would that waits for each.
+func measurePublish(ctx context.Context, dir string) (median, p99 float64, err error) {
+	server, err := bus.Embed(bus.ServerOptions{Dir: filepath.Join(dir, "limit")})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer server.Close()
+	b, err := server.Connect(ctx, bus.Options{})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer b.Close()
+	var took []float64
+	for i := range 2000 {
+		e := event.Root("bench", "/bench", time.Now(), event.TaskRequested{Task: release.TaskID(fmt.Sprint("t", i)), Pool: "p"})
+		start := time.Now()
+		if err := b.Publish(ctx, e); err != nil {
+			return 0, 0, err
+		}
+		took = append(took, time.Since(start).Seconds())
+	}
+	return quantile(took, 0.5), quantile(took, 0.99), nil
+}
+
+// probe is a program that writes the time at which it started.
+type probe struct{ path, out string }
+
+func newProbe(dir string) (probe, error) {
+	p := probe{path: filepath.Join(dir, "probe"), out: filepath.Join(dir, "started")}
+	source := filepath.Join(dir, "probe.c")
+	text := `#include <stdio.h>
+#include <time.h>
+int main(int n, char **v) {
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	FILE *f = fopen(v[1], "a");
+	if (!f) return 1;
+	fprintf(f, "%lld.%09ld\n", (long long)t.tv_sec, t.tv_nsec);
+	return fclose(f);
+}
+`
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		return p, err
+	}
+	if out, err := exec.Command("cc", "-O1", "-static", "-o", p.path, source).CombinedOutput(); err != nil {
+		return p, fmt.Errorf("cannot compile the probe: %w: %s", err, out)
+	}
+	return p, nil
+}
+
+// script is what a task runs: the shell that every task has, and in it the probe.
+func (p probe) script() string { return "exec " + p.path + " " + p.out }
+
+// times reads what the probe has written.
+func (p probe) times() ([]time.Time, error) {
+	text, err := os.ReadFile(p.out)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []time.Time
+	for line := range strings.Lines(string(text)) {
+		var s, n int64
+		if _, err := fmt.Sscanf(line, "%d.%d", &s, &n); err != nil {
+			return nil, err
+		}
+		out = append(out, time.Unix(s, n))
+	}
+	return out, nil
+}
+
+func measureExec(ctx context.Context, p probe) (median, p99 float64, err error) {
+	var took []float64
+	for i := range 300 {
+		start := time.Now()
+		if err := exec.CommandContext(ctx, "/bin/sh", "-eu", "-c", p.script()).Run(); err != nil {
+			return 0, 0, err
+		}
+		times, err := p.times()
+		if err != nil || len(times) != i+1 {
+			return 0, 0, fmt.Errorf("the probe wrote %d times, want %d: %w", len(times), i+1, err)
+		}
+		took = append(took, times[i].Sub(start).Seconds())
+	}
+	return quantile(took, 0.5), quantile(took, 0.99), os.Remove(p.out)
+}
+
+// measureExecRate starts what a no-op task starts, from as many goroutines as a pool has slots.
+func measureExecRate(ctx context.Context) (rate, cpu float64, err error) {
+	const n, slots = 2000, 8
+	before, start := usage(), time.Now()
+	var left atomic.Int64
+	left.Store(n)
+	var failed atomic.Value
+	var group sync.WaitGroup
+	for range slots {
+		group.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := exec.CommandContext(ctx, "/bin/sh", "-eu", "-c", ":").Run(); err != nil {
+					failed.Store(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err, ok := failed.Load().(error); ok {
+		return 0, 0, err
+	}
+	return n / time.Since(start).Seconds(), (usage() - before) / n, nil
+}
+
+// usage is the CPU time, in seconds, of this process and of its children that have ended.
+func usage() float64 {
+	var total float64
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var r syscall.Rusage
+		if syscall.Getrusage(who, &r) == nil {
+			total += time.Duration(r.Utime.Nano() + r.Stime.Nano()).Seconds()
+		}
+	}
+	return total
+}
+
+// measureFetch fetches one new commit into a mirror that has the ones before, over file://, with the git command.
+func measureFetch(ctx context.Context, dir string) (float64, error) {
+	origin, mirror := filepath.Join(dir, "origin"), filepath.Join(dir, "mirror.git")
+	if err := git(ctx, dir, "init", "-q", origin); err != nil {
+		return 0, err
+	}
+	if err := git(ctx, dir, "init", "-q", "--bare", mirror); err != nil {
+		return 0, err
+	}
+	var took []float64
+	for i := range 15 {
+		if err := os.WriteFile(filepath.Join(origin, "file"), fmt.Append(nil, i), 0o644); err != nil {
+			return 0, err
+		}
+		for _, args := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", fmt.Sprint(i)}} {
+			if err := git(ctx, origin, args...); err != nil {
+				return 0, err
+			}
+		}
+		start := time.Now()
+		if err := git(ctx, mirror, "fetch", "-q", "--no-tags", "file://"+origin, "HEAD"); err != nil {
+			return 0, err
+		}
+		took = append(took, time.Since(start).Seconds())
+	}
+	return quantile(took, 0.5), nil
+}
+
+func git(ctx context.Context, dir string, args ...string) error {
+	args = append([]string{"-c", "user.name=Ada", "-c", "user.email=ada@example.com"}, args...)
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot run git %v: %w: %s", args, err, out)
+	}
+	return nil
+}
+
+func quantile(values []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}

@@ -1,0 +1,120 @@
+// Bench measures Sluice as ratios to limits that are measured on the same machine in the same run: what a durable publish
+// costs, what starting a process costs, what a git fetch costs. It prints a table, and with -json the same as JSON.
+//
+//	make bench
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"text/tabwriter"
+	"time"
+)
+
+// row is one measurement beside its limit.
+type row struct {
+	What  string  `json:"what"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	Limit float64 `json:"limit"` // the same unit; what the machine allows
+	Of    string  `json:"of"`    // what the limit is
+	Ratio float64 `json:"ratio"`
+	Goal  float64 `json:"goal"` // of the ratio
+	More  bool    `json:"more"` // a ratio above the goal is good
+	Met   bool    `json:"met"`
+}
+
+// measured compares a value with its limit.
+func measured(what string, value float64, unit string, limit float64, of string, goal float64, more bool) row {
+	r := row{What: what, Value: value, Unit: unit, Limit: limit, Of: of, Ratio: value / limit, Goal: goal, More: more}
+	r.Met = r.Ratio <= goal
+	if more {
+		r.Met = r.Ratio >= goal
+	}
+	return r
+}
+
+func main() {
+	asJSON := flag.Bool("json", false, "print JSON")
+	binary := flag.String("sluice", "bin/sluice", "the binary to measure")
+	tasks := flag.Int("tasks", 1000, "no-op tasks of the throughput run")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	rows, err := bench(ctx, *binary, *tasks)
+	stop()
+	if err == nil {
+		err = print(rows, *asJSON)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench measures the limits, then Sluice.
+func bench(ctx context.Context, binary string, tasks int) ([]row, error) {
+	dir, err := os.MkdirTemp("", "sluice-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	say("measuring the machine")
+	m, err := measureMachine(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := start(ctx, binary, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer p.stop()
+	var rows []row
+	for _, step := range []struct {
+		what string
+		run  func(context.Context, *sluice, machine) ([]row, error)
+	}{
+		{"idle", measureIdle},
+		{"webhooks", measureWebhook},
+		{"start of a process", measureStart},
+		{fmt.Sprintf("%d no-op tasks", tasks), func(ctx context.Context, p *sluice, m machine) ([]row, error) {
+			return measureThroughput(ctx, p, m, tasks)
+		}},
+	} {
+		say("measuring " + step.what)
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+		more, err := step.run(ctx, p, m)
+		cancel()
+		if err != nil {
+			return rows, fmt.Errorf("cannot measure %s: %w\n%s", step.what, err, p.tail())
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+func say(text string) { fmt.Fprintln(os.Stderr, text+" …") }
+
+func print(rows []row, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(rows)
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "what\tmeasured\tlimit\tratio\tgoal\t\twhat the limit is\t")
+	for _, r := range rows {
+		sign, mark := "≤", "met"
+		if r.More {
+			sign = "≥"
+		}
+		if !r.Met {
+			mark = "NOT MET"
+		}
+		fmt.Fprintf(w, "%s\t%.3g %s\t%.3g %s\t%.2f\t%s %.3g\t%s\t%s\t\n", r.What, r.Value, r.Unit, r.Limit, r.Unit, r.Ratio, sign, r.Goal, mark, r.Of)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+const (
+	repo   = "acme/bench"
+	secret = "bench-secret"
+	slots  = 8
+)
+
+// sluice is `sluice up` in a process of its own, with one project.
+type sluice struct {
+	dir    string
+	cmd    *exec.Cmd
+	url    string
+	bus    *bus.Bus
+	origin string // work tree that is pushed from
+	bare   string // what Sluice fetches from
+	number int
+}
+
+func start(ctx context.Context, binary, dir string) (*sluice, error) {
+	p := &sluice{dir: dir, origin: filepath.Join(dir, "project"), bare: filepath.Join(dir, "project.git")}
+	for _, args := range [][]string{{"init", "-q", "--bare", "--initial-branch=master", p.bare}, {"init", "-q", "--initial-branch=master", p.origin}} {
+		if err := git(ctx, dir, args...); err != nil {
+			return nil, err
+		}
+	}
+	if err := git(ctx, p.origin, "remote", "add", "origin", "file://"+p.bare); err != nil {
+		return nil, err
+	}
+	config, err := p.configure()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(dir, "sluice.log"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	p.cmd = exec.Command(binary, "up", "--dir", filepath.Join(dir, "sluice"), "--listen", p.url[len("http://"):], "--config", config, "--log", "warn")
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w; build it with make build", binary, err)
+	}
+	if err := p.connect(ctx); err != nil {
+		p.stop()
+		return nil, fmt.Errorf("%w\n%s", err, p.tail())
+	}
+	return p, nil
+}
+
+// connect waits until Sluice says where its bus is.
+func (p *sluice) connect(ctx context.Context) error {
+	var c struct {
+		NATS  string `json:"nats"`
+		Token string `json:"nats_token"`
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		text, err := os.ReadFile(filepath.Join(p.dir, "sluice", "connection.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &c)
+		}
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("sluice did not say within 30s where it runs: %w", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	var err error
+	p.bus, err = bus.Connect(ctx, c.NATS, bus.Options{Name: "bench", Token: c.Token})
+	return err
+}
+
+func (p *sluice) stop() {
+	if p.bus != nil {
+		p.bus.Close()
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() { _ = p.cmd.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-done
+	}
+}
+
+// tail is the end of Sluice's log.
+func (p *sluice) tail() string {
+	text, _ := os.ReadFile(filepath.Join(p.dir, "sluice.log"))
+	return string(text[max(0, len(text)-4000):])
+}
+
+// commit makes a commit whose definition is the text, and makes it fetchable. It is not announced.
+func (p *sluice) commit(ctx context.Context, definition string) (release.Commit, error) {
+	p.number++
+	for name, text := range map[string]string{"sluice.yaml": definition, "number": strconv.Itoa(p.number)} {
+		if err := os.WriteFile(filepath.Join(p.origin, name), []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	for _, args := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", "bench"}, {"push", "-q", "origin", "master"}} {
+		if err := git(ctx, p.origin, args...); err != nil {
+			return "", err
+		}
+	}
+	out, err := exec.CommandContext(ctx, "git", "-C", p.origin, "rev-parse", "HEAD").Output()
+	return release.Commit(strings.TrimSpace(string(out))), err
+}
+
+// announce sends the webhook of a push to master, as a forge would, and returns the run.
+func (p *sluice) announce(ctx context.Context, commit release.Commit) (release.RunID, error) {
+	return p.announceRef(ctx, "refs/heads/master", commit)
+}
+
+func (p *sluice) announceRef(ctx context.Context, ref string, commit release.Commit) (release.RunID, error) {
+	body, err := json.Marshal(map[string]any{
+		"ref": ref, "before": strings.Repeat("0", 40), "after": commit, "commits": []any{},
+		"head_commit": map[string]any{"id": commit, "message": "bench"},
+		"repository":  map[string]any{"id": 1, "name": "bench", "full_name": repo, "clone_url": "file://" + p.bare, "default_branch": "master"},
+		"pusher":      map[string]any{"login": "ada", "username": "ada"}, "sender": map[string]any{"login": "ada", "username": "ada"},
+	})
+	if err != nil {
+		return "", err
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/hooks/gitea", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-Gitea-Event", "push")
+	request.Header.Set("X-Gitea-Delivery", "bench-"+string(commit))
+	request.Header.Set("X-Gitea-Signature", hex.EncodeToString(mac.Sum(nil)))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var answer struct {
+		Run release.RunID `json:"run"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode/100 != 2 || answer.Run == "" {
+		return "", fmt.Errorf("the webhook was answered %s, run %q: %w", response.Status, answer.Run, err)
+	}
+	return answer.Run, nil
+}
+
+// finish follows a run to its end and returns its facts; a run that does not succeed is an error.
+func (p *sluice) finish(ctx context.Context, run release.RunID) ([]event.Event, error) {
+	facts, err := p.bus.Follow(ctx, bus.Following{Name: "bench", Run: string(run)})
+	if err != nil {
+		return nil, err
+	}
+	defer facts.Close()
+	var seen []event.Event
+	for {
+		batch, err := facts.Next(ctx, time.Minute)
+		if err != nil {
+			return seen, err
+		}
+		seen = append(seen, batch.Events...)
+		if len(seen) == 0 {
+			continue
+		}
+		if end, ok := seen[len(seen)-1].Data.(event.RunFinished); ok {
+			if end.Outcome != release.Success {
+				return seen, fmt.Errorf("run %s ended with %s: %s", run, end.Outcome, end.Reason)
+			}
+			return seen, nil
+		}
+	}
+}
+
+// resident is the memory of the process, in MiB.
+func (p *sluice) resident() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			return kib / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("there is no VmRSS in %s", text)
+}
+
+// cpu is the CPU time, in seconds, of the process and of its children that have ended.
+func (p *sluice) cpu() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	var ticks float64
+	for _, i := range []int{11, 12, 13, 14} { // utime, stime, cutime, cstime
+		n, err := strconv.ParseFloat(fields[i], 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return ticks / 100, nil // USER_HZ is 100 on every Linux that Go runs on
+}

@@ -1,0 +1,130 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+)
+
+// services are those that are killed, by name.
+func services() []string {
+	return []string{"gateway", "builder", "test-scheduler", "executor", "artifact-exporter", "publisher", "reporter"}
+}
+
+// cluster is Sluice as it runs at scale: a NATS server, and a process for each service. The server belongs to the test
+// and is not killed; what a kill of the server may lose is nothing, which the bus's own tests show.
+type cluster struct {
+	t      testing.TB
+	dir    string
+	binary string
+	nats   *bus.Server
+	bus    *bus.Bus
+	world  *surroundings
+
+	mu        sync.Mutex
+	processes map[string]*process
+	kills     map[string]int
+}
+
+// process is one running service.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// newCluster builds the binary, starts the world and every service, and ends them with the test.
+func newCluster(t testing.TB) *cluster {
+	t.Helper()
+	c := &cluster{t: t, dir: t.TempDir(), processes: map[string]*process{}, kills: map[string]int{}}
+	c.binary = filepath.Join(c.dir, "sluice")
+	if out, err := exec.Command("go", "build", "-o", c.binary, "github.com/sluiceci/sluice/cmd/sluice").CombinedOutput(); err != nil {
+		t.Fatalf("cannot build sluice: %v\n%s", err, out)
+	}
+	var err error
+	if c.nats, err = bus.Embed(bus.ServerOptions{Dir: filepath.Join(c.dir, "nats"), Port: -1}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.nats.Close)
+	if c.bus, err = c.nats.Connect(t.Context(), bus.Options{Name: "faults"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.bus.Close)
+	c.world = newSurroundings(t, c.dir)
+	for _, name := range services() {
+		c.start(name)
+	}
+	t.Cleanup(c.stop)
+	return c
+}
+
+// start starts a service with a directory of its own, which it finds again after a kill.
+func (c *cluster) start(name string) {
+	c.t.Helper()
+	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.Command(c.binary, "serve", name, "--nats", c.nats.URL(), "--dir", filepath.Join(c.dir, name),
+		"--listen", c.world.address(name), "--config", c.world.config, "--log", "debug")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait() // a killed process exits with an error
+		_ = log.Close()
+		close(p.exited)
+	}()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes[name] = p
+}
+
+// kill ends a service as a power cut would, and starts it again.
+func (c *cluster) kill(name string) {
+	c.mu.Lock()
+	p := c.processes[name]
+	c.kills[name]++
+	c.mu.Unlock()
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	<-p.exited
+	c.start(name)
+}
+
+// stop ends every service in an orderly way.
+func (c *cluster) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.processes {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	for name, p := range c.processes {
+		select {
+		case <-p.exited:
+		case <-time.After(20 * time.Second):
+			c.t.Errorf("%s did not end within 20s of SIGTERM", name)
+			_ = p.cmd.Process.Kill()
+			<-p.exited
+		}
+	}
+}
+
+// logs are the last lines of every service, for a test that failed.
+func (c *cluster) logs() string {
+	var b strings.Builder
+	for _, name := range services() {
+		text, _ := os.ReadFile(filepath.Join(c.dir, name+".log"))
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		fmt.Fprintf(&b, "== %s\n%s\n", name, strings.Join(lines[max(0, len(lines)-15):], "\n"))
+	}
+	return b.String()
+}
