@@ -39,12 +39,12 @@ func logsCommand() *cobra.Command {
 	f.Int32Var(&o.attempt, "attempt", 0, "of the task (default: the last)")
 	f.Int64Var(&o.from, "from-line", 1, "first line to print")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if o.attempt < 0 || o.from < 1 {
+			return usage("--attempt is %d and --from-line %d, expected at least 1", o.attempt, o.from)
+		}
 		run, task, err := s.runTask(ctx, args)
 		if err != nil {
 			return err
-		}
-		if o.attempt < 0 || o.from < 1 {
-			return usage("--attempt is %d and --from-line %d, expected at least 1", o.attempt, o.from)
 		}
 		if task == "" && o.attempt != 0 {
 			return usage("--attempt needs a task: sluice logs %s/TASK", run)

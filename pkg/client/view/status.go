@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/client"
@@ -89,8 +90,10 @@ func reason(status client.Status) string {
 		return status.Run.Reason
 	case status.Why != nil:
 		return status.Why.Reason
+	case status.Unanswered != "":
+		return "! " + status.Unanswered
 	default:
-		return status.Unanswered
+		return ""
 	}
 }
 
@@ -158,10 +161,15 @@ func (p *page) gate(status client.Status) {
 		}
 	}
 	p.title("Gate: " + p.style.paint(shown, state))
-	if reason != "" {
+	if reason != "" && !tells(status.Conditions, reason) {
 		p.wrapped("  ", safe(reason))
 	}
 	p.table(conditions(status.Conditions))
+}
+
+// tells reports whether a condition gives the reason already.
+func tells(list []release.Condition, reason string) bool {
+	return slices.ContainsFunc(list, func(c release.Condition) bool { return c.Reason != "" && strings.Contains(reason, c.Reason) })
 }
 
 // conditions lays out conditions, those that are not met first.

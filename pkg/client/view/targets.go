@@ -40,11 +40,34 @@ func (p *page) targets(status client.Status) {
 	if len(list) == 0 {
 		return
 	}
+	if len(status.Steps) == 0 {
+		p.untouched(status, list)
+		return
+	}
 	heading := "Targets"
 	if status.Run.Released != "" {
 		heading += ": " + safe(status.Run.Released)
 	}
 	p.title(heading)
+	p.matrix(list)
+	for _, one := range list {
+		p.broken(one)
+	}
+	p.places(status, list)
+}
+
+// untouched names the targets of a run that has published nothing.
+func (p *page) untouched(status client.Status, list []*target) {
+	var names []string
+	for _, one := range list {
+		names = append(names, safe(one.name))
+	}
+	p.title("Targets: " + cond(status.Run.Ended(), "nothing was published", "not before the gate opens"))
+	p.wrapped("  ", p.style.paint(faint, strings.Join(names, ", ")))
+}
+
+// matrix shows targets × states.
+func (p *page) matrix(list []*target) {
 	t := table{indent: 2, columns: []column{{head: "TARGET", least: 8}, {head: "KIND", least: 4}}}
 	for _, state := range release.PublicationStates() {
 		t.columns = append(t.columns, column{head: strings.ToUpper(string(state))})
@@ -53,8 +76,26 @@ func (p *page) targets(status client.Status) {
 		t.row(append([]cell{{safe(one.name), plain}, {safe(one.kind), faint}}, one.cells()...)...)
 	}
 	p.table(t)
+}
+
+// places tells where what was published, or kept, is found.
+func (p *page) places(status client.Status, list []*target) {
+	t := table{indent: 2, columns: []column{{least: 8}, {least: 8}, {least: 20, wraps: true}}}
 	for _, one := range list {
-		p.broken(one)
+		step := one.steps[release.Verified]
+		if len(step.Files) == 0 {
+			step = one.steps[release.Committed]
+		}
+		if len(step.Files) > 0 && step.Files[0].URL != "" {
+			t.row(cell{safe(one.name), plain}, cell{count(len(step.Files), "file"), faint}, cell{safe(step.Files[0].URL), plain})
+		}
+	}
+	for _, e := range status.Exports {
+		t.row(cell{safe(e.Destination), plain}, cell{fmt.Sprintf("%s, %s", safe(e.Part), size(e.Bytes)), faint}, cell{safe(e.Location), plain})
+	}
+	if len(t.rows) > 0 {
+		p.title("Places")
+		p.table(t)
 	}
 }
 

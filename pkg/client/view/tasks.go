@@ -89,15 +89,15 @@ func (p *page) failed(t client.Task) {
 		detail += ", fails nothing else"
 	}
 	p.line("  %s  %s", p.style.paint(m.tone, m.shape+" "+label(t)), p.style.paint(faint, strings.TrimPrefix(safe(detail), ", ")))
-	if t.Reason != "" {
-		p.wrapped("      ", safe(t.Reason))
-	}
 	last, _ := t.Attempt(0)
+	if why := cmp.Or(last.Reason, t.Reason); why != "" {
+		p.wrapped("      ", safe(why))
+	}
 	for _, f := range last.Failures[:min(len(last.Failures), lastLines)] {
 		p.wrapped("      ", "✗ "+safe(f.Name)+": "+safe(f.Message))
 	}
 	for _, line := range last.LastLines[max(0, len(last.LastLines)-lastLines):] {
-		p.line("      %s %s", p.style.paint(faint, "|"), p.style.fit(client.LogLine(line, false), 8))
+		p.line("      %s", strings.TrimRight(p.style.paint(faint, "|")+" "+p.style.fit(client.LogLine(line, false), 8), " "))
 	}
 }
 

@@ -74,7 +74,9 @@ func released() client.Status {
 		Gates:      []client.Gate{{State: "open"}},
 		Conditions: []release.Condition{{Name: "builds", Met: true, Final: true, Reason: "3 of 3 succeeded"}},
 		Tasks:      []client.Task{{ID: "wheel", State: "success"}},
+		Exports: []client.Export{{Destination: "folder", Part: "candidate", Location: "/srv/exports/master/4f2a9c1d", Bytes: 48 << 20}},
 		Steps: []client.Step{
+			{Target: "oci", State: release.Committed, Reached: ago(time.Second), Files: []event.PublishedFile{{Name: "demo", URL: "http://registry.example/demo:1.0"}}},
 			step("pypi", release.Planned), step("pypi", release.Probed),
 			{Target: "pypi", State: release.Staged, Failed: ago(time.Second), Reason: "cannot stage demo-1.0.whl: the index has other bytes of that name"},
 			step("maven", release.Planned), {Target: "maven", State: release.Probed, Requested: ago(time.Second)},
