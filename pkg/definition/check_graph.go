@@ -91,12 +91,9 @@ func checkPublish(c *checker) {
 		if !jobName.MatchString(e.Name) {
 			c.fail(e.At, "", "expected a target's name of letters, digits, - and _, found %q", shorten(printable(e.Name), 60))
 		}
-		if kind := t.kind(e.Name); !slices.Contains(targetKinds(), kind) {
-			at := e.At
-			if t.Kind.At.Line > 0 {
-				at = t.Kind.At
-			}
-			c.fail(at, firstOf(nearest(kind, targetKinds()), "give the target a kind"), "unknown kind of target %q, expected %s", shorten(printable(kind), 40), orList(targetKinds()))
+		if t.Kind.At.Line == 0 && !slices.Contains(targetKinds(), e.Name) {
+			c.fail(e.At, "add kind: KIND", "%q is no kind of target, so target %s needs one of %s",
+				shorten(printable(e.Name), 40), e.Name, orList(targetKinds()))
 		}
 		if len(t.Artifacts) == 0 {
 			c.fail(e.At, "for example artifacts: [wheel]", "target %s publishes nothing: artifacts is missing or empty", e.Name)

@@ -23,7 +23,6 @@ func checkJob(c *checker, e Entry[Job]) {
 	}
 	c.variables(job.Env)
 	c.secrets(job.Secrets)
-	c.retry(job)
 	if p := job.Pool; p.Value != "" && len(c.def.Pools) > 0 && !slices.Contains(c.def.poolNames(), p.Value) {
 		c.fail(p.At, nearest(p.Value, c.def.poolNames()), "unknown pool %q, expected one of %s", shorten(printable(p.Value), 60), enumerate(c.def.poolNames(), 20))
 	} else if p.At.Line > 0 && !jobName.MatchString(p.Value) {
@@ -163,12 +162,4 @@ func unsafePath(p string) string {
 		return "expected a glob, found " + shorten(printable(p), 60)
 	}
 	return ""
-}
-
-func (c *checker) retry(job *Job) {
-	for _, e := range job.Retry {
-		if !slices.Contains(retryClasses(), e.Name) {
-			c.fail(e.At, nearest(e.Name, retryClasses()), "unknown class %q, expected one of %s", shorten(printable(e.Name), 60), strings.Join(retryClasses(), ", "))
-		}
-	}
 }

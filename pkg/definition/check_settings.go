@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-
-	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // glob checks a pattern. Patterns of release are path.Match's, all others doublestar's; the former are a subset.
@@ -26,13 +24,17 @@ func checkSettings(c *checker) {
 		c.fail(s.At, "", "expected a map of settings")
 	}
 	c.settingNames(&c.def.Settings)
+	walked := map[string]bool{}
 	for _, e := range c.def.Presets {
 		for _, parent := range e.Value.Extends {
 			if _, ok := c.def.Presets.Get(parent.Value); !ok {
 				c.fail(parent.At, nearest(parent.Value, c.def.Presets.Names()), "unknown preset %q", shorten(parent.Value, 60))
 			}
 		}
-		if _, cycle := c.def.presetOrder(e.Name, nil, map[string]bool{}); cycle != nil && cycle[0] == e.Name {
+		if _, cycle := c.def.presetOrder(e.Name, nil, walked); cycle != nil {
+			for _, name := range cycle {
+				walked[name] = true // the circle is said once
+			}
 			c.fail(e.At, "", "presets extend each other in a circle: %s", strings.Join(cycle, " → "))
 			continue
 		}
@@ -98,17 +100,7 @@ func (def *Definition) poolNames() []string {
 	return out
 }
 
-// gateKinds are the kinds of change that a definition can let publish; which of them may is release's to say.
-func gateKinds() []string {
-	return []string{string(release.Push), string(release.Tag), string(release.Manual)}
-}
-
 func checkGate(c *checker) {
-	for _, t := range c.def.Gate.On {
-		if !slices.Contains(gateKinds(), t.Value) {
-			c.fail(t.At, nearest(t.Value, gateKinds()), "%q never publishes, expected %s", shorten(printable(t.Value), 40), orList(gateKinds()))
-		}
-	}
 	valid := []string{"builds", "tests", "tests.stable"}
 	for _, e := range c.def.Tests {
 		valid = append(valid, "tests."+e.Name)

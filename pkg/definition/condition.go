@@ -9,15 +9,6 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// The bounds of conditions: of one evaluation, and of all of a plan. The unit is CEL's, about one step.
-const (
-	maxConditionSize = 4096 // characters
-	maxConditionCost = 10_000
-	maxTotalCost     = 20_000_000
-	maxConditions    = 1_000 // different ones
-	maxNames         = 5_000 // that conditions can read
-)
-
 // conditions compiles and evaluates the CEL texts of a definition. One environment, made when the first condition
 // is met, declares the keys of every matrix; that a condition reads only its own job's is checked against what it
 // refers to.

@@ -6,6 +6,15 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
+// The bounds of conditions: of one evaluation, and of all of a plan. The unit is CEL's, about one step.
+const (
+	maxConditionSize = 4096 // characters
+	maxConditionCost = 10_000
+	maxTotalCost     = 20_000_000
+	maxConditions    = 1_000 // different ones
+	maxNames         = 5_000 // that conditions can read
+)
+
 // changeValues is what conditions read of a change.
 func changeValues(c release.Change) map[string]any {
 	out := map[string]any{

@@ -71,7 +71,7 @@ type Job struct {
 	Outputs   Map[Output]   `key:"outputs" doc:"What the task leaves, by type: a glob below the workspace, or a map." example:"{wheel: \"dist/*.whl\"}"`
 	Stamp     Stamp         `key:"stamp" doc:"commit: every output carries the commit, and is refused if it does not." example:"commit"`
 	Timeout   Timeout       `key:"timeout" doc:"How long the command may run, or a map of queue, prepare, command and cleanup." default:"1h" example:"10m"`
-	Retry     Map[Retry]    `key:"retry" doc:"By class: how often an attempt is made again, or a map of limit, wait and max. Classes that are not named keep their default: lost 3, infra 2, infra_timeout 2, setup 1." example:"{infra: 2, command: 0}"`
+	Retry     Retries       `key:"retry" doc:"By class: how often an attempt is made again, or a map of limit, wait and max. Classes that are not named keep their default: lost 3, infra 2, infra_timeout 2, setup 1." example:"{infra: 2, command: 0}"`
 	Reports   Reports       `key:"reports" doc:"Files that tell what was tested." example:"{junit: \"reports/*.xml\"}"`
 	Resources Map[Quantity] `key:"resources" doc:"What one task uses; pools match on it." example:"{cpu: 4, memory: 8GiB, gpu: 1}"`
 	Tags      List[Text]    `key:"tags" doc:"Words that pools match on." example:"[\"os=linux\", docker]"`
@@ -93,6 +93,6 @@ type Reports struct {
 // Gate is what a candidate must meet to be published.
 type Gate struct {
 	At      Pos
-	Require List[Text] `key:"require" doc:"builds (always demanded), tests (all), tests.stable, or tests.NAME." default:"[builds, tests.stable]" example:"[builds, tests.smoke]"`
-	On      List[Text] `key:"on" doc:"Kinds of change that may publish: push, tag, manual." default:"[push], and tag when release.tags is given" example:"[push, tag]"`
+	Require List[Text]     `key:"require" doc:"builds (always demanded), tests (all), tests.stable, or tests.NAME." default:"[builds, tests.stable]" example:"[builds, tests.smoke]"`
+	On      List[GateKind] `key:"on" doc:"Kinds of change that may publish: push, tag, manual." default:"[push], and tag when release.tags is given" example:"[push, tag]"`
 }

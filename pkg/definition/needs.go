@@ -2,6 +2,8 @@ package definition
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -31,7 +33,7 @@ func (*Needs) shape() shape {
 type Output struct {
 	At        Pos
 	Path      Text `key:"path" doc:"Glob below the workspace; a match that is a directory becomes one artifact." required:"true" example:"dist/*.whl"`
-	StampIn   Text `key:"stamp_in" doc:"Glob of the archive's entries that carry the commit; any entry when absent." example:"*/_commit.py"`
+	StampIn   Text `key:"stamp_in" doc:"Glob of the archive's entries that carry the commit; any entry when absent." example:"rayish/_commit.py"`
 	Optional  Bool `key:"optional" doc:"No match is not an error." default:"false" example:"true"`
 	MediaType Text `key:"media_type" doc:"Media type of the artifact." example:"application/java-archive"`
 }
@@ -86,6 +88,26 @@ func (v *Retry) decode(d *decoder, n ast.Node) {
 }
 
 func (*Retry) shape() shape { return either("limit, or map", "retry", Int{}, Retry{}) }
+
+// Retries are the retries of a job by class.
+type Retries struct{ Map[Retry] }
+
+func (v *Retries) decode(d *decoder, n ast.Node) {
+	v.Map.decode(d, n)
+	for _, e := range v.Map {
+		if !slices.Contains(retryClasses(), e.Name) {
+			d.source.fail(e.At, nearest(e.Name, retryClasses()), "unknown class %q, expected one of %s",
+				shorten(printable(e.Name), 60), strings.Join(retryClasses(), ", "))
+		}
+	}
+}
+
+func (v *Retries) shape() shape {
+	s := v.Map.shape()
+	s.name = "map of class to limit, or to map"
+	s.schema["propertyNames"] = schemaNode{"enum": retryClasses()}
+	return s
+}
 
 // retryClasses are those whose attempts can be made again.
 func retryClasses() []string {
@@ -148,6 +170,22 @@ type Checkout struct{ choice }
 func checkouts() []string                         { return []string{"commit", "none"} }
 func (c *Checkout) decode(d *decoder, n ast.Node) { c.take(d, n, checkouts()) }
 func (*Checkout) shape() shape                    { return choiceShape(checkouts()) }
+
+// TargetKind is what a target is.
+type TargetKind struct{ choice }
+
+func targetKinds() []string                         { return []string{"pypi", "pypi-index", "maven", "oci"} }
+func (c *TargetKind) decode(d *decoder, n ast.Node) { c.take(d, n, targetKinds()) }
+func (*TargetKind) shape() shape                    { return choiceShape(targetKinds()) }
+
+// GateKind is a kind of change that a definition can let publish; which of them may is for release to say.
+type GateKind struct{ choice }
+
+func gateKinds() []string {
+	return []string{string(release.Push), string(release.Tag), string(release.Manual)}
+}
+func (c *GateKind) decode(d *decoder, n ast.Node) { c.take(d, n, gateKinds()) }
+func (*GateKind) shape() shape                    { return choiceShape(gateKinds()) }
 
 // Stamp is commit, or absent.
 type Stamp struct{ choice }

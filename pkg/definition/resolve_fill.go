@@ -81,7 +81,7 @@ func (r *resolver) bindJob(j *job) *bound {
 	b := &bound{
 		run: r.shell(v.Run), prepare: r.shell(v.Prepare), directory: r.text(v.Directory), image: r.text(v.Image),
 		junit: r.text(v.Reports.JUnit), results: r.text(v.Reports.Results),
-		retry: retries(v.Retry), timeouts: v.Timeout.release(),
+		retry: retries(v.Retry.Map), timeouts: v.Timeout.release(),
 	}
 	for _, t := range v.Tags {
 		b.tags = append(b.tags, r.text(t))

@@ -69,10 +69,14 @@ func required(require string, j *job) bool {
 }
 
 func (r *resolver) gateOn() []string {
-	if on := Strings(r.def.Gate.On); len(on) > 0 {
+	var on []string
+	for _, kind := range r.def.Gate.On {
+		on = append(on, kind.Value)
+	}
+	if len(on) > 0 {
 		return on
 	}
-	on := []string{string(release.Push)}
+	on = []string{string(release.Push)}
 	if len(r.def.Release.Tags) > 0 {
 		on = append(on, string(release.Tag))
 	}

@@ -9,7 +9,7 @@ import (
 // Target is one entry of publish.
 type Target struct {
 	At        Pos
-	Kind      Text
+	Kind      TargetKind
 	Artifacts List[Text]
 	If        Text
 	Unless    Text
@@ -18,13 +18,11 @@ type Target struct {
 
 // targetKeys are the keys that every kind of target has; all others are options of the kind.
 type targetKeys struct {
-	Kind      Text       `key:"kind" doc:"What the place is: pypi, pypi-index, maven or oci." default:"the name" example:"pypi-index"`
+	Kind      TargetKind `key:"kind" doc:"What the place is: pypi, pypi-index, maven or oci." default:"the name" example:"pypi-index"`
 	Artifacts List[Text] `key:"artifacts" doc:"What is published: a type of output, or JOB.TYPE." required:"true" example:"[wheel]"`
 	If        Text       `key:"if" doc:"CEL condition on change, settings, env and environment: otherwise the target is not offered." example:"change.kind == \"tag\""`
 	Unless    Text       `key:"unless" doc:"CEL condition: when it holds, the target is not offered." example:"settings.dry"`
 }
-
-func targetKinds() []string { return []string{"pypi", "pypi-index", "maven", "oci"} }
 
 func (t *Target) decode(d *decoder, n ast.Node) {
 	t.At = d.at(n)

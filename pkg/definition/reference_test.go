@@ -1,0 +1,145 @@
+package definition
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// section is a part of the reference: a struct whose keys are listed, with what a table cannot say.
+type section struct {
+	title string
+	of    reflect.Type
+	text  string
+}
+
+func sections() []section {
+	return []section{
+		{"The top level", reflect.TypeFor[Definition](), ""},
+		{"release", reflect.TypeFor[Release](), "A pull request, a fork and a run of another branch never publish, whatever a definition says."},
+		{"triggers", reflect.TypeFor[Triggers](), "A manual run is always made. A kind of trigger is `true`, `false` or a map:"},
+		{"A trigger", reflect.TypeFor[Trigger](), "Without globs it takes every branch or tag."},
+		{"A schedule", reflect.TypeFor[Schedule](), ""},
+		{"An environment", reflect.TypeFor[Environment](), "The order in which variables win: those of the environment that `--env` chooses, the job's `env`, those of the\nenvironment named `default`, those of the pool."},
+		{"A pool", reflect.TypeFor[Pool](), "The pools are tried in order and the first that takes a task gets it. A task that no pool takes is an error, which lists\nwhat was tried."},
+		{"A rule of changed", reflect.TypeFor[Rule](), ""},
+		{"A job", reflect.TypeFor[Job](), ""},
+		{"needs", reflect.TypeFor[Needs](), needsText},
+		{"An output", reflect.TypeFor[Output](), ""},
+		{"timeout", reflect.TypeFor[Timeout](), ""},
+		{"A retry", reflect.TypeFor[Retry](), "The classes are " + strings.Join(retryClasses(), ", ") + "."},
+		{"reports", reflect.TypeFor[Reports](), ""},
+		{"gate", reflect.TypeFor[Gate](), "Missing is not passing: where the change could be published, a gate that requires tests of which the plan has none is an\nerror. Write `require: [builds]` to publish without tests."},
+		{"A target", reflect.TypeFor[targetKeys](), "All other keys are options of the kind, texts that may hold templates. What begins with `$` is the name of a secret or a\nvariable of the publisher, looked up where it publishes and never in a plan. What each kind takes stands in [targets.md](targets.md)."},
+	}
+}
+
+const needsText = "With a matrix on both sides, a task needs those tasks of the other job that agree with it on every key that both have:\n" +
+	"`wheel (3.12, linux)` needs `lock (3.12)`; an image without a matrix needs every wheel. A need that agrees with nothing is\n" +
+	"an error. What needs only tasks that are left out is left out too. A build may not need a test; a test without needs still\n" +
+	"runs after every build."
+
+const referenceHead = "# The definition: sluice.yaml\n\n" +
+	"<!-- Written by go test ./pkg/definition -update, from the tags that the parser reads. -->\n\n" +
+	"A definition is one YAML file, `sluice.yaml`, at the root of a repository. `sluice lint` checks it, `sluice plan` shows what\n" +
+	"it would do, `sluice schema` prints its JSON Schema for editors. Every error names file, line and column, what was found,\n" +
+	"what was expected and the nearest valid name, and all errors are told at once. A key that is not below is an error.\n\n" +
+	"Numbers stay as they are written: a version 3.10 is the text \"3.10\". Anchors, aliases and merge keys (`<<`) work; tags do\n" +
+	"not.\n\n" +
+	"```yaml\nproject: demo\ndefinitions: {pythons: [\"3.12\", \"3.13\"]}\nbuilds:\n  wheel:\n    matrix: {python: $pythons}\n" +
+	"    run: make wheel PYTHON={{ python }}\n    outputs: {wheel: \"dist/*.whl\"}\n    stamp: commit\ntests:\n  smoke:\n    needs: [wheel]\n" +
+	"    matrix: {python: $pythons}\n    run: make smoke\n    reports: {junit: \"reports/*.xml\"}\npublish:\n  pypi: {artifacts: [wheel], password: $PYPI_TOKEN}\n```\n"
+
+func referenceTail() string {
+	return "\n## matrix\n\n" +
+		"A map of keys to lists of values: one task for each combination, the last key turning fastest. A value is a list, `$name`\n" +
+		"of a list of `definitions`, or `$settings.path` of a setting (one value is a list of one). Two keys are special:\n\n" +
+		"- `exclude`: a list of maps; a row that matches every value of one (globs) is removed, and told as left out.\n" +
+		"- `include`: a list of maps, each a row of its own, added as it is.\n\n" +
+		"The values are text. A task is called `wheel (3.12, linux-x86_64)` and has the id `wheel-3_12-linux-x86_64`; where two ids\n" +
+		"would be the same, or one is longer than " + fmt.Sprint(longestID) + " characters, eight letters derived from the row are added.\n\n" +
+		"## settings and presets\n\n" +
+		"`settings` is a tree of your own. A preset is a map of dotted paths to values, and `extends: [other]`, whose overrides come\n" +
+		"first. `--preset` and then `--set path=value` are applied in order, all of them or none. A path that does not exist is an\n" +
+		"error: an override never adds a key.\n\n" +
+		"## Templates\n\n" +
+		"`{{ name }}` in run, prepare, directory, env, image, tags, the paths of outputs and reports, and the options of targets. A\n" +
+		"name is looked up and its value put in; nothing is executed. Names: the keys of the job's matrix (`python` or\n" +
+		"`matrix.python`), `settings.a.b`, `" + strings.Join(prefixed("change.", changeNames()), "`, `") + "`,\n" +
+		"and in short `" + strings.Join(keysOf(shortForms()), "`, `") + "`, `project`, `environment`. To write `{{` itself: `{{ \"{{\" }}`.\n\n" +
+		"In run and prepare, what comes from the change must mean itself in a shell (letters, digits, `_./:@%+=,-`): a branch can be\n" +
+		"called `$(reboot)`. Read such values from the environment instead: `\"$SLUICE_BRANCH\"`.\n\n" +
+		"## Conditions\n\n" +
+		"`if` and `unless` are CEL expressions that give true or false. They read the same names as templates, settings and all, and\n" +
+		"`change.title`, `change.author`, `change.fork`, `change.parameters.NAME`, `env.NAME` (variables of the environment),\n" +
+		"`environment`. Values of a matrix are text: compare `python == \"3.12\"`, or write `int(gpu) >= 2`. A name that does not exist\n" +
+		"is an error, not false.\n\n" +
+		"## Limits\n\n" +
+		fmt.Sprintf("| what | at most |\n|---|---|\n| size of the text | %d KiB |\n| levels of nesting | %d |\n| keys of one map | %d |\n"+
+			"| values, aliases expanded | %d |\n| different conditions | %d |\n| tasks | %d |\n| needs of all tasks together | %d |\n"+
+			"| text of all tasks together | %d MiB |\n| duration | 30d |\n| retries of one class | %d |\n",
+			maxSize>>10, maxDepth, maxKeys, maxNodes, maxConditions, maxTasks, maxEdges, maxBytes>>20, maxRetries)
+}
+
+func reference() string {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	for _, s := range sections() {
+		fmt.Fprintf(&b, "\n## %s\n\n", s.title)
+		if s.text != "" {
+			b.WriteString(s.text + "\n\n")
+		}
+		b.WriteString("| key | type | default | what | example |\n|---|---|---|---|---|\n")
+		for _, k := range keysOfType(s.of) {
+			fallback := k.fallback
+			if k.required {
+				fallback = "**required**"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` |\n",
+				k.name, shapeOf(s.of.Field(k.index).Type).name, fallback, pipes(k.doc), pipes(k.example))
+		}
+	}
+	return b.String() + referenceTail()
+}
+
+func pipes(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
+// TestReference fails when docs/definition.md is not what the tags say.
+func TestReference(t *testing.T) {
+	const file = "../../docs/definition.md"
+	if flag.Lookup("update").Value.String() == "true" {
+		if err := os.WriteFile(file, []byte(reference()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != reference() {
+		t.Errorf("%s is stale: write it anew with go test ./pkg/definition -run TestReference -update", file)
+	}
+}
+
+// TestEveryKeyIsExplained keeps a key from being added without a word or an example, and an example from being wrong.
+func TestEveryKeyIsExplained(t *testing.T) {
+	for _, s := range sections() {
+		for _, k := range keysOfType(s.of) {
+			if k.doc == "" || k.example == "" || !strings.HasSuffix(k.doc, ".") {
+				t.Errorf("%s: key %s has the doc %q and the example %q", s.title, k.name, k.doc, k.example)
+				continue
+			}
+			src := newSource("example", k.example)
+			d := &decoder{source: src}
+			if body := parseText(src); body != nil {
+				d.into(body, reflect.New(s.of.Field(k.index).Type).Interface())
+			}
+			if len(src.problems) > 0 {
+				t.Errorf("%s: the example of %s is wrong: %v", s.title, k.name, src.problems)
+			}
+		}
+	}
+}
