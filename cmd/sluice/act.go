@@ -28,8 +28,8 @@ func triggerCommand() *cobra.Command {
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
 	f := c.Flags()
-	f.StringVar(&t.Branch, "branch", "", "branch (default: the project's release branch)")
-	f.StringVar((*string)(&t.Commit), "commit", "", "full name of a commit")
+	f.StringVar(&t.Branch, "branch", "", "the branch whose head is to be run")
+	f.StringVar((*string)(&t.Commit), "commit", "", "whole name of a commit; alone it is on no branch and never publishes")
 	f.StringArrayVar(&params, "param", nil, "parameter of the run: name=value")
 	f.StringVar(&t.Key, "key", "", "name of this request: the same key again starts nothing new (default: a new one)")
 	f.BoolVar(&watch, "watch", false, "follow the run to its end and exit with its outcome")
@@ -38,6 +38,9 @@ func triggerCommand() *cobra.Command {
 		var err error
 		if t.Parameters, err = parameters(params); err != nil {
 			return err
+		}
+		if t.Branch == "" && t.Commit == "" {
+			return usage("cannot tell what to run: give --branch or --commit")
 		}
 		if t.Commit != "" && !t.Commit.Valid() {
 			return usage("--commit is %q, expected the 40 digits of a whole commit name", t.Commit)

@@ -49,6 +49,7 @@ func TestUsageErrorsExitWith64(t *testing.T) {
 		"cancel":                      "usage: sluice cancel",
 		"trigger":                     "usage: sluice trigger",
 		"trigger p --param novalue":   "expected name=value",
+		"trigger p":                   "--branch or --commit",
 		"trigger p --commit abc":      "expected the 40 digits",
 		"logs x --attempt -1":         "--attempt is -1",
 		"events":                      "expected one of tail, show, replay",
