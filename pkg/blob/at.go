@@ -33,27 +33,13 @@ func (s *Directory) openAt(_ context.Context, d release.Digest) (ReaderAt, int64
 	return s.file(d)
 }
 
-// openAt reads an object in blocks and keeps the last few: an archive's directory and its entries are read in pieces.
-func (s *ObjectStore) openAt(ctx context.Context, d release.Digest) (ReaderAt, int64, error) {
-	if err := checkDigest(d); err != nil {
-		return nil, 0, err
-	}
-	info, has, err := s.bucket.Stat(ctx, key(d))
-	if err != nil {
-		return nil, 0, err
-	}
-	if !has {
-		return nil, 0, missing(d, s.bucket.URL(""))
-	}
-	return &blocks{ctx: ctx, bucket: s.bucket, name: key(d), size: info.Size}, info.Size, nil
-}
-
 const (
 	blockSize  = 1 << 20
 	keptBlocks = 8
 )
 
-// blocks is an object read by ranges. It is not safe for several goroutines.
+// blocks is an object read by ranges, of which the last few are kept: an archive's directory and its entries are read in
+// pieces. It is not safe for several goroutines.
 type blocks struct {
 	ctx    context.Context
 	bucket *bucket.Bucket

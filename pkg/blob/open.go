@@ -36,7 +36,7 @@ func Open(ctx context.Context, raw string) (Store, error) {
 func openDirectory(_ context.Context, raw string) (Store, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host != "" || !strings.HasPrefix(u.Path, "/") || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fault.New(fault.Invalid, "cannot open store %q: expected file:// and an absolute path, file:///var/lib/sluice/blobs", raw)
+		return nil, fault.New(fault.Invalid, "cannot open a store in a directory: expected file:// and an absolute path, file:///var/lib/sluice/blobs")
 	}
 	return Dir(u.Path), nil
 }

@@ -15,6 +15,9 @@ import (
 // which never change: so it cannot be half.
 type objects struct{ bucket *bucket.Bucket }
 
+// digestNote is kept with each object, for those who download it: the hexadecimal digits of its SHA-256.
+const digestNote = "sha256"
+
 func openBucket(c DestinationConfig, secrets secret) (destination, error) {
 	config, err := bucket.ParseURL(c.URL)
 	if err != nil {
@@ -47,7 +50,9 @@ func (o *objects) put(ctx context.Context, name string, f file) error {
 		return err
 	}
 	defer func() { _ = from.Close() }()
-	err = o.bucket.Upload(ctx, name, from, bucket.Upload{Size: f.size, MediaType: f.mediaType, Absent: true, Digest: f.digest})
+	err = o.bucket.Upload(ctx, name, from, bucket.Write{
+		Size: f.size, MediaType: f.mediaType, Absent: true, Notes: map[string]string{digestNote: f.digest.Hex()},
+	})
 	if fault.Is(err, fault.Conflict) {
 		if there, again := o.there(ctx, name, f); there || again != nil {
 			return again
@@ -62,9 +67,10 @@ func (o *objects) there(ctx context.Context, name string, f file) (bool, error) 
 	if err != nil || !has {
 		return false, err
 	}
-	if info.Size != f.size || info.Digest != "" && info.Digest != f.digest {
+	digest, noted := info.Notes[digestNote] // what was claimed has none
+	if info.Size != f.size || noted && digest != f.digest.Hex() {
 		return false, fault.New(fault.Conflict, "cannot write %s: an object of %d bytes (%s) is there, expected nothing or the one of %d bytes (%s)",
-			o.location(name), info.Size, info.Digest, f.size, f.digest)
+			o.location(name), info.Size, digest, f.size, f.digest)
 	}
 	return true, nil
 }
@@ -74,7 +80,7 @@ func (o *objects) claim(ctx context.Context, name string, text []byte) ([]byte, 
 	if now != nil || err != nil {
 		return now, err
 	}
-	_, err = o.bucket.Put(ctx, name, text, "application/json", bucket.Condition{Absent: true})
+	_, err = o.bucket.Put(ctx, name, text, bucket.Write{MediaType: "application/json", Absent: true})
 	if fault.Is(err, fault.Conflict) {
 		now, _, err = o.read(ctx, name)
 		return now, err
@@ -113,7 +119,7 @@ func (o *objects) lead(ctx context.Context, to manifest, replaces func([]byte) (
 	if yes, err := replaces(now); err != nil || !yes {
 		return err
 	}
-	_, err = o.bucket.Put(ctx, name, text, "application/json", bucket.Condition{Absent: now == nil, Tag: tag})
+	_, err = o.bucket.Put(ctx, name, text, bucket.Write{MediaType: "application/json", Absent: now == nil, Tag: tag})
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Transient, "cannot make latest/ lead to %s: another exporter was quicker; looking again: %w", to.Home, err)
 	}

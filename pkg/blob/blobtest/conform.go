@@ -19,7 +19,7 @@ import (
 
 // Conform is what every store promises. The sizes straddle the parts in which uploads go.
 func Conform(t *testing.T, s blob.Store) {
-	for _, size := range []int{0, 1, 100, 1 << 20, 8<<20 - 1, 8 << 20, 8<<20 + 1, 17 << 20} {
+	for _, size := range []int{0, 1, 100, 1 << 20, 5<<20 - 1, 5 << 20, 5<<20 + 1, 17 << 20} {
 		t.Run(fmt.Sprintf("%d bytes", size), func(t *testing.T) { roundTrip(t, s, Random(size)) })
 	}
 	t.Run("again", func(t *testing.T) { again(t, s) })

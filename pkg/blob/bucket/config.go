@@ -36,7 +36,7 @@ func ParseURL(raw string) (Config, error) {
 	if u.Scheme != "s3" || u.Host == "" || u.Fragment != "" {
 		return Config{}, fault.New(fault.Invalid, "cannot read %q as the URL of a bucket: expected s3://bucket/prefix?endpoint=…&region=…&path_style=true", raw)
 	}
-	c := Config{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
+	c := Config{Bucket: u.Host, Prefix: strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/")}
 	if c.Prefix != "" {
 		if err := CheckName(c.Prefix); err != nil {
 			return Config{}, err

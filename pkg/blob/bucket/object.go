@@ -12,45 +12,36 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-
-	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // Info is what a server knows of an object.
 type Info struct {
 	Name    string
 	Size    int64
-	Tag     string // of the bytes, for a Condition
+	Tag     string // of the bytes, for Write
 	Changed time.Time
-	Digest  release.Digest // as Upload was told; empty if it was not, and in Each
+	Notes   map[string]string // as they were written; nil in Each
 }
 
-// digestKey is the metadata that holds an object's digest.
-const digestKey = "sha256"
-
-func digestOf(metadata map[string]string) release.Digest {
-	if d := release.Digest("sha256:" + metadata[digestKey]); d.Valid() {
-		return d
-	}
-	return ""
+// Write says how an object is written. If a condition is not met the error's kind is Conflict.
+type Write struct {
+	MediaType string
+	Notes     map[string]string // kept with the object: names of lower-case letters, values of ASCII
+	Absent    bool              // only if there is no such object
+	Tag       string            // only if the object is still the one with this tag
+	Size      int64             // bytes, for Upload; 0 if not known
 }
 
-// Condition says when a Put may happen. The zero condition is always met.
-type Condition struct {
-	Absent bool   // only if there is no such object
-	Tag    string // only if the object is still the one with this tag
-}
-
-// Put writes a small object at once and returns its tag. If the condition is not met the error's kind is Conflict.
-func (b *Bucket) Put(ctx context.Context, name string, body []byte, mediaType string, only Condition) (string, error) {
+// Put writes a small object at once and returns its tag.
+func (b *Bucket) Put(ctx context.Context, name string, body []byte, w Write) (string, error) {
 	if err := CheckName(name); err != nil {
 		return "", err
 	}
 	in := &s3.PutObjectInput{
-		Bucket: b.bucket(), Key: b.key(name), Body: bytes.NewReader(body), ContentType: optional(mediaType),
-		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32, IfMatch: optional(only.Tag),
+		Bucket: b.bucket(), Key: b.key(name), Body: bytes.NewReader(body), ContentType: optional(w.MediaType),
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32, IfMatch: optional(w.Tag), Metadata: w.Notes,
 	}
-	if only.Absent {
+	if w.Absent {
 		in.IfNoneMatch = aws.String("*")
 	}
 	out, err := b.client.PutObject(ctx, in)
@@ -88,7 +79,7 @@ func (b *Bucket) get(ctx context.Context, name string, span *string) (io.ReadClo
 	}
 	return out.Body, Info{
 		Name: name, Size: aws.ToInt64(out.ContentLength), Tag: aws.ToString(out.ETag), Changed: aws.ToTime(out.LastModified),
-		Digest: digestOf(out.Metadata),
+		Notes: out.Metadata,
 	}, nil
 }
 
@@ -106,7 +97,7 @@ func (b *Bucket) Stat(ctx context.Context, name string) (Info, bool, error) {
 	}
 	return Info{
 		Name: name, Size: aws.ToInt64(out.ContentLength), Tag: aws.ToString(out.ETag), Changed: aws.ToTime(out.LastModified),
-		Digest: digestOf(out.Metadata),
+		Notes: out.Metadata,
 	}, true, nil
 }
 

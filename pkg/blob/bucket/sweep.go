@@ -9,16 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// RemoveBefore removes the objects whose names begin with a prefix and that were written before a time.
-func (b *Bucket) RemoveBefore(ctx context.Context, prefix string, before time.Time) error {
-	return b.Each(ctx, prefix, func(info Info) error {
-		if !info.Changed.Before(before) {
-			return nil
-		}
-		return b.Remove(ctx, info.Name)
-	})
-}
-
 // Sweep aborts the uploads that began before a time and never ended: what crashes left. They are not objects, but they
 // take room, and not every server has lifecycle rules for them.
 func (b *Bucket) Sweep(ctx context.Context, before time.Time) error {
