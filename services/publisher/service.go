@@ -17,7 +17,7 @@ type Config struct {
 	Root        string        `yaml:"root"`         // targets in directories lie below it; empty allows any absolute path
 	Temp        string        `yaml:"temp"`         // for temporary files; empty is the system's directory
 	Workers     int           `yaml:"workers"`      // steps of one kind of target made at once; 2 when 0
-	AckWait     time.Duration `yaml:"ack_wait"`     // until the step of a publisher that died goes to another; 30s when 0
+	AckWait     time.Duration `yaml:"ack_wait"`     // until the step of a publisher that died goes to another; 5s when 0
 	StepTimeout time.Duration `yaml:"step_timeout"` // the longest that one step may take before it is tried again; 2h when 0
 }
 
@@ -30,7 +30,7 @@ type publisher struct {
 // steps, so that a registry that is slow holds up nobody else.
 func New(config Config, deps service.Deps) (service.Service, error) {
 	config.Workers = cmp.Or(config.Workers, 2)
-	config.AckWait = cmp.Or(config.AckWait, 30*time.Second)
+	config.AckWait = cmp.Or(config.AckWait, 5*time.Second)
 	config.StepTimeout = cmp.Or(config.StepTimeout, 2*time.Hour)
 	p := &publisher{config: config, deps: deps}
 	s := service.Service{

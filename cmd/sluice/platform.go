@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/sluiceci/sluice/pkg/blob"
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/git"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/service"
+	exporter "github.com/sluiceci/sluice/services/artifact-exporter"
+	"github.com/sluiceci/sluice/services/builder"
+	"github.com/sluiceci/sluice/services/executor"
+	"github.com/sluiceci/sluice/services/gateway"
+	"github.com/sluiceci/sluice/services/publisher"
+	"github.com/sluiceci/sluice/services/reporter"
+	scheduler "github.com/sluiceci/sluice/services/test-scheduler"
+)
+
+// constructor makes a service of an installation; some installations have several executors.
+type constructor struct {
+	name string
+	make func(in *installation, deps service.Deps, cache *git.Cache) ([]service.Service, error)
+}
+
+// constructors is the one list of services: `up` makes all of them, `serve` makes one, `topology` prints them.
+func constructors() []constructor {
+	return []constructor{
+		{gateway.Name, func(in *installation, deps service.Deps, cache *git.Cache) ([]service.Service, error) {
+			return one(gateway.New(in.Gateway, deps, cache))
+		}},
+		{builder.Name, func(in *installation, deps service.Deps, cache *git.Cache) ([]service.Service, error) {
+			return one(builder.New(in.Builder, deps, cache))
+		}},
+		{scheduler.Name, func(in *installation, deps service.Deps, _ *git.Cache) ([]service.Service, error) {
+			return one(scheduler.New(in.Scheduler, deps))
+		}},
+		{executor.Name, makeExecutors},
+		{exporter.Name, func(in *installation, deps service.Deps, _ *git.Cache) ([]service.Service, error) {
+			return one(exporter.New(in.Exporter, deps))
+		}},
+		{publisher.Name, func(in *installation, deps service.Deps, _ *git.Cache) ([]service.Service, error) {
+			return one(publisher.New(in.Publisher, deps))
+		}},
+		{reporter.Name, func(in *installation, deps service.Deps, _ *git.Cache) ([]service.Service, error) {
+			return one(reporter.New(in.Reporter, deps))
+		}},
+	}
+}
+
+func one(s service.Service, err error) ([]service.Service, error) { return []service.Service{s}, err }
+
+func makeExecutors(in *installation, deps service.Deps, cache *git.Cache) ([]service.Service, error) {
+	members := in.Executors
+	if len(members) == 0 {
+		members = []executor.Config{{}}
+	}
+	var out []service.Service
+	for i, cfg := range members {
+		if cfg.Pool == "" {
+			cfg.Pool = "default"
+		}
+		if cfg.Slots == 0 {
+			cfg.Slots = runtime.NumCPU()
+		}
+		if cfg.Dir == "" {
+			cfg.Dir = filepath.Join(in.Dir, "executors", cfg.Pool+"-"+strconv.Itoa(i))
+		}
+		s, err := executor.New(cfg, deps, cache)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// platform is a process that runs services: the bus, the blobs, the HTTP side.
+type platform struct {
+	in       *installation
+	server   *bus.Server // nil with an external NATS
+	token    string      // of NATS
+	api      string      // token of the API for whoever can read this process's directory
+	deps     service.Deps
+	registry *prometheus.Registry
+	health   service.Health
+	services []service.Service
+	closers  []func() // run last in, first out
+}
+
+// localToken is the secret that `up` makes anew at each start, for the client commands of whoever owns its directory.
+const localToken = "sluice-local-token"
+
+// newPlatform opens what services need and makes those that are named; no name means all.
+func newPlatform(ctx context.Context, in *installation, log *slog.Logger, names ...string) (*platform, error) {
+	if err := in.defaults(); err != nil {
+		return nil, err
+	}
+	in.share()
+	p := &platform{in: in, registry: prometheus.NewRegistry()}
+	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := p.open(ctx, log, names); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *platform) open(ctx context.Context, log *slog.Logger, names []string) error {
+	known, err := readSecrets(p.in.Secrets)
+	if err != nil {
+		return err
+	}
+	if p.in.NATS.URL == "" {
+		p.api = rand.Text()
+		known[localToken] = p.api
+		p.in.Gateway.Tokens = append(p.in.Gateway.Tokens, gateway.Token{Owner: "local", Secret: localToken})
+	}
+	p.deps = service.Deps{
+		Log: log, Registry: p.registry, Now: time.Now, Instance: instance(), Secret: known.get,
+	}
+	if p.deps.Blobs, err = blob.Open(ctx, p.in.Blobs); err != nil {
+		return err
+	}
+	if p.deps.Bus, err = p.connect(ctx); err != nil {
+		return err
+	}
+	p.closers = append(p.closers, p.deps.Bus.Close)
+	cache, err := git.New(filepath.Join(p.in.Dir, "git"), git.Options{})
+	if err != nil {
+		return err
+	}
+	for _, c := range constructors() {
+		if len(names) > 0 && !slices.Contains(names, c.name) {
+			continue
+		}
+		made, err := c.make(p.in, p.deps, cache)
+		if err != nil {
+			return fmt.Errorf("cannot make %s: %w", c.name, err)
+		}
+		p.services = append(p.services, made...)
+	}
+	return nil
+}
+
+// connect connects to the external server, or starts one here.
+func (p *platform) connect(ctx context.Context) (*bus.Bus, error) {
+	options := bus.Options{
+		Name: "sluice-" + p.deps.Instance, Log: p.deps.Log, Registry: p.registry, Replicas: p.in.NATS.Replicas,
+		MaxBytes: p.in.NATS.MaxBytes,
+	}
+	var err error
+	if p.in.NATS.Token != "" {
+		if p.token, err = p.deps.Secret(p.in.NATS.Token); err != nil {
+			return nil, err
+		}
+	}
+	if p.in.NATS.URL != "" {
+		options.Token = p.token
+		return bus.Connect(ctx, p.in.NATS.URL, options)
+	}
+	if p.token == "" {
+		p.token = rand.Text()
+	}
+	options.Token = p.token
+	host, port, err := natsAddress(p.in.NATS.Listen)
+	if err != nil {
+		return nil, err
+	}
+	p.server, err = bus.Embed(bus.ServerOptions{Dir: filepath.Join(p.in.Dir, "nats"), Host: host, Port: port, Token: p.token})
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, p.server.Close)
+	return p.server.Connect(ctx, options)
+}
+
+// natsAddress reads "host:port"; port 0 takes any free one, which the server calls -1.
+func natsAddress(listen string) (string, int, error) {
+	switch listen {
+	case "off":
+		return "", 0, nil
+	case "":
+		listen = "127.0.0.1:4222"
+	}
+	host, text, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", 0, fmt.Errorf("cannot listen for NATS at %q: expected host:port, or \"off\"", listen)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return "", 0, fmt.Errorf("cannot listen for NATS at %q: %q is no port", listen, text)
+	}
+	if port == 0 {
+		port = -1
+	}
+	return host, port, nil
+}
+
+func (p *platform) close() {
+	for _, c := range slices.Backward(p.closers) {
+		c()
+	}
+}
+
+// run serves until ctx ends. Services stop first, so that what they still say finds the bus open.
+func (p *platform) run(ctx context.Context) error {
+	listener, err := net.Listen("tcp", p.in.Listen)
+	if err != nil {
+		return fmt.Errorf("cannot listen at %s: %w; choose another address with --listen", p.in.Listen, err)
+	}
+	handler := service.Handler(p.deps.Bus, p.registry, &p.health, p.services...)
+	served := make(chan error, 1)
+	go func() { served <- service.Serve(ctx, &http.Server{Handler: handler}, listener) }()
+	err = service.Run(ctx, p.deps, &p.health, p.services...)
+	if httpErr := <-served; err == nil {
+		err = httpErr
+	}
+	return err
+}
+
+// instance names this process: a new name at each start, so that what an earlier one left is told apart.
+func instance() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	host, _, _ = strings.Cut(host, ".")
+	return release.Slug(host) + "-" + strings.ToLower(rand.Text()[:8])
+}

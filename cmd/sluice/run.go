@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/git"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/services/builder"
+	"github.com/sluiceci/sluice/services/executor"
+	scheduler "github.com/sluiceci/sluice/services/test-scheduler"
+)
+
+// runOptions are the flags of `sluice run`.
+type runOptions struct {
+	builder builder.Config
+	level   string
+	keep    string
+}
+
+func runCommand() *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use:   "run [DIR]",
+		Short: "Plan and run a checkout here, as it is, with the platform's planner, executor and gate; publish nothing",
+		Args:  arguments(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.run(c.Context(), append(args, ".")[0], c.OutOrStdout(), asJSON(c))
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.builder.Presets, "preset", nil, "apply a preset of the definition")
+	f.StringArrayVar(&o.builder.Set, "set", nil, "override a setting: path=value")
+	f.StringVar(&o.builder.Environment, "env", "", "environment")
+	f.StringArrayVar(&o.builder.Select, "select", nil, "run only tasks whose id or name matches the glob, and what they need")
+	f.StringVar(&o.keep, "keep", "", "keep events, blobs and logs in this directory")
+	f.StringVar(&o.level, "log", "error", "debug, info, warn or error")
+	return c
+}
+
+// run snapshots the directory, announces the snapshot as a change and follows its run to the end.
+func (o runOptions) run(ctx context.Context, dir string, out io.Writer, jsonOut bool) error {
+	scratch, cleanup, err := o.scratch()
+	if err != nil {
+		return exitWith(2, err)
+	}
+	defer cleanup()
+	change, err := localChange(ctx, dir, filepath.Join(scratch, "git"))
+	if err != nil {
+		return exitWith(2, err)
+	}
+	in := &installation{Dir: scratch, Listen: "127.0.0.1:0", NATS: natsSide{Listen: "off"}, Builder: o.builder}
+	log, err := logger(o.level)
+	if err != nil {
+		return err
+	}
+	p, err := newPlatform(ctx, in, log, builder.Name, scheduler.Name, executor.Name)
+	if err != nil {
+		return exitWith(2, err)
+	}
+	defer p.close()
+	return p.follow(ctx, change, &progress{out: out, json: jsonOut, now: time.Now})
+}
+
+func (o runOptions) scratch() (string, func(), error) {
+	if o.keep != "" {
+		dir, err := filepath.Abs(o.keep)
+		return dir, func() {}, err
+	}
+	dir, err := os.MkdirTemp("", "sluice-run-")
+	return dir, func() { _ = os.RemoveAll(dir) }, err
+}
+
+// localChange describes the directory as a change that can never publish.
+func localChange(ctx context.Context, dir, cacheDir string) (release.Change, error) {
+	cache, err := git.New(cacheDir, git.Options{})
+	if err != nil {
+		return release.Change{}, err
+	}
+	commit, err := cache.Snapshot(ctx, dir)
+	if err != nil {
+		return release.Change{}, err
+	}
+	top, err := cache.TopLevel(ctx, dir)
+	if err != nil {
+		return release.Change{}, err
+	}
+	branch := currentBranch(ctx, top)
+	return release.Change{
+		Kind: release.Manual, Project: filepath.Base(top), Repo: top, CloneURL: "file://" + top, Ref: "refs/heads/" + branch,
+		Branch: branch, Commit: commit, Title: "the working directory " + dir, Verified: release.Local, Forge: "git",
+		At: time.Now().UTC(), Nonce: fmt.Sprint(time.Now().UnixNano()),
+	}, nil
+}
+
+// currentBranch is for conditions on the branch; a detached head has none, and runs as "HEAD".
+func currentBranch(ctx context.Context, top string) string {
+	out, err := exec.CommandContext(ctx, "git", "-C", top, "symbolic-ref", "--short", "-q", "HEAD").Output()
+	if err != nil {
+		return "HEAD"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// follow announces a change and shows its run until it ends.
+func (p *platform) follow(ctx context.Context, change release.Change, show *progress) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- p.run(ctx) }()
+	announced := event.Root(change.RunID(), p.deps.Source("run"), time.Now(), event.ChangeReceived{Change: change})
+	if err := p.deps.Bus.Publish(ctx, announced); err != nil {
+		return exitWith(2, err)
+	}
+	finished, err := show.run(ctx, p.deps.Bus, change.RunID())
+	cancel()
+	if serveErr := <-served; err == nil && serveErr != nil {
+		err = serveErr
+	}
+	if errors.Is(err, context.Canceled) {
+		return exitWith(3, errors.New("interrupted; every process of the run was ended"))
+	}
+	if err != nil {
+		return exitWith(2, err)
+	}
+	return exitWith(finished.Outcome.ExitCode(), nil)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+func upCommand() *cobra.Command {
+	var dir, listen, config, level string
+	var demo demoOptions
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Run every service in this process, with an embedded NATS server",
+		Args:  arguments(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			in, err := readInstallation(config)
+			if err != nil {
+				return exitWith(2, err)
+			}
+			override(&in.Dir, dir)
+			override(&in.Listen, listen)
+			if demo.on {
+				return demo.run(c.Context(), in, c.OutOrStdout(), level)
+			}
+			return up(c.Context(), in, level, func(p *platform) { fmt.Fprintf(c.OutOrStdout(), "%s\n", p.in.PublicURL) })
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&dir, "dir", "", "directory of everything that is kept (default .sluice)")
+	f.StringVar(&listen, "listen", "", "address of the pages, the API and the webhooks (default 127.0.0.1:8030)")
+	f.StringVar(&config, "config", "", "file of the installation (docs/operate/installation.md)")
+	f.StringVar(&level, "log", "info", "debug, info, warn or error")
+	f.BoolVar(&demo.on, "demo", false, "push three commits of a small polyglot project through it")
+	f.BoolVar(&demo.exit, "exit", false, "with --demo: end with the demo's outcome as exit code")
+	f.StringVar(&demo.project, "project", "examples/polyglot", "with --demo: the project")
+	return c
+}
+
+func serveCommand() *cobra.Command {
+	var nats, listen, config, level, dir string
+	c := &cobra.Command{
+		Use:   "serve SERVICE",
+		Short: "Run one service against a NATS server",
+		Args:  arguments(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			in, err := readInstallation(config)
+			if err != nil {
+				return exitWith(2, err)
+			}
+			override(&in.NATS.URL, nats)
+			override(&in.Listen, listen)
+			override(&in.Dir, dir)
+			if in.NATS.URL == "" {
+				return exitWith(64, fmt.Errorf("--nats is missing: one service needs a NATS server that the others use too"))
+			}
+			if !known(args[0]) {
+				return exitWith(64, fmt.Errorf("there is no service %q; the services are %v", args[0], serviceNames()))
+			}
+			return up(c.Context(), in, level, func(*platform) {}, args[0])
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&nats, "nats", "", "URL of the NATS server")
+	f.StringVar(&dir, "dir", "", "directory of everything that is kept here (default .sluice)")
+	f.StringVar(&listen, "listen", "127.0.0.1:0", "address of the service's HTTP side")
+	f.StringVar(&config, "config", "", "file of the installation (docs/operate/installation.md)")
+	f.StringVar(&level, "log", "info", "debug, info, warn or error")
+	return c
+}
+
+func override(field *string, flag string) {
+	if flag != "" {
+		*field = flag
+	}
+}
+
+func serviceNames() []string {
+	var names []string
+	for _, c := range constructors() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func known(name string) bool {
+	for _, c := range constructors() {
+		if c.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// up runs services until ctx ends.
+func up(ctx context.Context, in *installation, level string, ready func(*platform), names ...string) error {
+	log, err := logger(level)
+	if err != nil {
+		return err
+	}
+	p, err := newPlatform(ctx, in, log, names...)
+	if err != nil {
+		return exitWith(2, err)
+	}
+	defer p.close()
+	if err := p.writeConnection(); err != nil {
+		return exitWith(2, err)
+	}
+	ready(p)
+	if err := p.run(ctx); err != nil {
+		return exitWith(2, err)
+	}
+	return nil
+}
+
+// connection is how the client commands on this machine find a Sluice that runs here.
+type connection struct {
+	URL   string `json:"url"`
+	Token string `json:"token,omitempty"` // of the API
+	NATS  string `json:"nats,omitempty"`
+	Creds string `json:"nats_token,omitempty"`
+}
+
+const connectionFile = "connection.json"
+
+// writeConnection writes the connection's file, readable by its owner only. One service alone writes none.
+func (p *platform) writeConnection() error {
+	if p.server == nil {
+		return nil
+	}
+	c := connection{URL: "http://" + p.in.Listen, NATS: p.server.URL(), Creds: p.token, Token: p.api}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(p.in.Dir, connectionFile), text, 0o600); err != nil {
+		return fmt.Errorf("cannot tell clients where this Sluice runs: %w", err)
+	}
+	return nil
+}
