@@ -4,8 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 func checkJob(c *checker, e Entry[Job]) {
@@ -68,7 +66,7 @@ func (c *checker) matrix(job *Job) {
 			if !slices.Contains(keys, e.Name) {
 				c.fail(e.At, nearest(e.Name, keys), "exclude names %q, expected one of %s", shorten(printable(e.Name), 60), enumerate(keys, 20))
 			}
-			if !doublestar.ValidatePattern(e.Value.Value) {
+			if !validGlob(e.Value.Value) {
 				c.fail(e.Value.At, "", "expected a glob, found %q", shorten(printable(e.Value.Value), 60))
 			}
 		}
@@ -142,7 +140,11 @@ func (c *checker) outputs(job *Job) {
 			c.fail(e.Value.Path.At, "", "output %s: %s", e.Name, problem)
 		}
 	}
-	for _, t := range []Text{job.Directory, job.Reports.JUnit, job.Reports.Results} {
+	texts := []Text{job.Directory, job.Reports.JUnit, job.Reports.Results}
+	for _, e := range job.Outputs {
+		texts = append(texts, e.Value.StampIn)
+	}
+	for _, t := range texts {
 		if problem := unsafePath(t.Value); problem != "" && t.At.Line > 0 {
 			c.fail(t.At, "", "%s", problem)
 		}
@@ -158,7 +160,7 @@ func unsafePath(p string) string {
 		return "expected a path below the workspace with forward slashes, found " + shorten(printable(p), 60)
 	case slices.Contains(strings.Split(p, "/"), ".."):
 		return "expected a path below the workspace, found .. in " + shorten(printable(p), 60)
-	case !strings.Contains(p, openMark) && !doublestar.ValidatePattern(p):
+	case !strings.Contains(p, openMark) && !validGlob(p):
 		return "expected a glob, found " + shorten(printable(p), 60)
 	}
 	return ""

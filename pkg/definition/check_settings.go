@@ -4,13 +4,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // glob checks a pattern. Patterns of release are path.Match's, all others doublestar's; the former are a subset.
 func (c *checker) glob(t Text) {
-	if t.Value == "" || !doublestar.ValidatePattern(t.Value) {
+	if t.Value == "" || !validGlob(t.Value) {
 		c.fail(t.At, "", "expected a glob, found %q", shorten(printable(t.Value), 60))
 		return
 	}
@@ -56,7 +54,7 @@ func checkSettings(c *checker) {
 func checkChanged(c *checker) {
 	for _, rule := range c.def.Changed {
 		for _, glob := range rule.Paths {
-			if glob.Value == "" || !doublestar.ValidatePattern(glob.Value) {
+			if glob.Value == "" || !validGlob(glob.Value) {
 				c.fail(glob.At, "", "expected a glob, found %q", shorten(printable(glob.Value), 60))
 			}
 		}

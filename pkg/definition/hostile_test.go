@@ -77,6 +77,8 @@ func hostileTexts() map[string]string {
 		"preset chain":       presetChain(),
 		"long strings":       "project: \"" + strings.Repeat("x", mebibyte-100) + "\"\nbuild: {}\n",
 		"globs":              "project: x\nbuilds: {a: {run: x, outputs: {a: \"" + strings.Repeat("{a,", 1000) + strings.Repeat("**/", 1000) + "\"}}}",
+		"braces":             "project: x\npools: [{name: a, match: [\"t=" + strings.Repeat("{a,a}", 60) + "b\"]}]\nbuilds: {a: {run: x, tags: [\"t=" + strings.Repeat("a", 60) + "\"]}}\n",
+		"braces in a row":    "project: x\nbuilds: {a: {run: x, matrix: {p: [\"" + strings.Repeat("{a,a}", 60) + "\"]}, outputs: {o: \"{{ p }}\"}}}\n",
 		"regular expression": "project: x\nbuilds: {a: {run: x, if: \"'" + strings.Repeat("a", 2000) + "'.matches('(a*)*(a*)*(a*)*b')\"}}\n",
 	}
 }

@@ -34,7 +34,7 @@ func (m *Match) decode(d *decoder, n ast.Node) {
 	if strings.ContainsAny(m.op, "<>") && !ok {
 		d.fail(n, "", "expected a number after %s, found %q", m.op, shorten(m.glob, 40))
 	}
-	if !doublestar.ValidatePattern(m.glob) {
+	if !validGlob(m.glob) {
 		d.fail(n, "", "expected a glob after %s, found %q", m.op, shorten(m.glob, 40))
 	}
 }

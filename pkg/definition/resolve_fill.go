@@ -210,6 +210,7 @@ func (r *resolver) paths(t *task, out *plan.Task) {
 	check(out.Reports.Results, t.job.Value.Reports.Results.At)
 	for i, o := range out.Outputs {
 		check(o.Path, t.job.Value.Outputs[i].Value.Path.At)
+		check(o.StampIn, t.job.Value.Outputs[i].Value.StampIn.At)
 		if o.Path == "" {
 			r.fail(t.job.Value.Outputs[i].At, "", "%s: the path of output %s is empty", t.name, o.Type)
 		}

@@ -146,7 +146,7 @@ func (r *resolver) choose() {
 	}
 	keep := map[*task]string{}
 	for _, glob := range r.req.Select {
-		if !doublestar.ValidatePattern(glob) {
+		if !validGlob(glob) {
 			r.refuse("--select "+shorten(printable(glob), 60), "", "expected a glob on a task's id or name")
 			continue
 		}

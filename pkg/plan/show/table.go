@@ -190,7 +190,7 @@ func (t *table) gate() {
 		t.line("  these tests succeed: %s", clean(t.list(g.Tests, 3)))
 	}
 	if n := t.plan.Release.Approvals; n > 0 {
-		t.line("  %s approved", count(int(n), "person"))
+		t.line("  approved by %s", count(int(n), "person"))
 	}
 	if idle := t.notRequired(); len(idle) > 0 {
 		t.line("  (not required: %s)", clean(t.list(idle, 3)))
