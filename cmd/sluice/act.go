@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -33,18 +34,12 @@ func triggerCommand() *cobra.Command {
 	f.StringArrayVar(&params, "param", nil, "parameter of the run: name=value")
 	f.StringVar(&t.Key, "key", "", "name of this request: the same key again starts nothing new (default: a new one)")
 	f.BoolVar(&watch, "watch", false, "follow the run to its end and exit with its outcome")
+	c.PreRunE = func(*cobra.Command, []string) (err error) {
+		t.Parameters, err = parameters(params)
+		return errors.Join(err, revision(t))
+	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		t.Project = args[0]
-		var err error
-		if t.Parameters, err = parameters(params); err != nil {
-			return err
-		}
-		if t.Branch == "" && t.Commit == "" {
-			return usage("cannot tell what to run: give --branch or --commit")
-		}
-		if t.Commit != "" && !t.Commit.Valid() {
-			return usage("--commit is %q, expected the 40 digits of a whole commit name", t.Commit)
-		}
 		started, err := s.Trigger(ctx, t)
 		if err != nil {
 			return err
@@ -55,6 +50,18 @@ func triggerCommand() *cobra.Command {
 		}
 		return s.said(started, "%s", started.Run)
 	})
+}
+
+// revision checks that it is said what to run.
+func revision(t client.Trigger) error {
+	switch {
+	case t.Branch == "" && t.Commit == "":
+		return usage("cannot tell what to run: give --branch or --commit")
+	case t.Commit != "" && !t.Commit.Valid():
+		return usage("--commit is %q, expected the 40 digits of a whole commit name", t.Commit)
+	default:
+		return nil
+	}
 }
 
 // parameters reads name=value pairs.

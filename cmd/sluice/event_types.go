@@ -7,25 +7,33 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 )
 
-// eventTypes are the types that a word names: itself, or all that begin with it. No word names all, as an empty list.
-func eventTypes(word string) ([]event.Type, error) {
-	if word == "" {
-		return nil, nil
-	}
-	var out, known []event.Type
+// factTypes are the types of facts, as a user may name them.
+func factTypes() []event.Type {
+	var out []event.Type
 	for _, e := range event.Catalogue() {
-		if e.Type.Ephemeral() {
-			continue
-		}
-		known = append(known, e.Type)
-		if string(e.Type) == word || strings.HasPrefix(string(e.Type), word+".") {
+		if !e.Type.Ephemeral() {
 			out = append(out, e.Type)
 		}
 	}
-	if len(out) == 0 {
-		return nil, usage("--type is %q, expected one of %v, or the word before its dot", word, known)
+	return out
+}
+
+// eventTypes are the types that a word names: itself, or all that begin with it. No word names all, as an empty list.
+func eventTypes(word string) []event.Type {
+	if word == "" {
+		return nil
 	}
-	return out, nil
+	return slices.DeleteFunc(factTypes(), func(t event.Type) bool {
+		return string(t) != word && !strings.HasPrefix(string(t), word+".")
+	})
+}
+
+// checkEventType refuses a word that names no type.
+func checkEventType(word string) error {
+	if word != "" && len(eventTypes(word)) == 0 {
+		return usage("--type is %q, expected one of %v, or the word before its dot", word, factTypes())
+	}
+	return nil
 }
 
 // among reports whether a type is in a list; an empty list has all.

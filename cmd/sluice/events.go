@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,11 +47,9 @@ func eventsTailCommand() *cobra.Command {
 	c.Flags().StringVar(&run, "run", "", "of one run, until it ends")
 	c.Flags().StringVar(&kind, "type", "", "of one type, such as task.finished, or of those that begin so, such as gate")
 	c.Flags().Uint64Var(&last, "last", 10, "begin with the last facts that there are")
+	c.PreRunE = func(*cobra.Command, []string) error { return checkEventType(kind) }
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
-		types, err := eventTypes(kind)
-		if err != nil {
-			return err
-		}
+		types := eventTypes(kind)
 		if run != "" {
 			return s.tailRun(ctx, run, types)
 		}
@@ -141,13 +140,10 @@ func eventsShowCommand() *cobra.Command {
 	c.Flags().StringVar(&q.Type, "type", "", "of one type, such as task.finished, or of those that begin so, such as gate")
 	c.Flags().Uint64Var(&q.After, "after", 0, "go on behind this number")
 	c.Flags().IntVar(&q.Limit, "limit", 500, "facts at most")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		return errors.Join(checkEventType(q.Type), positive("--limit", q.Limit))
+	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		if _, err := eventTypes(q.Type); err != nil {
-			return err
-		}
-		if q.Limit < 1 {
-			return usage("--limit is %d, expected at least 1", q.Limit)
-		}
 		var err error
 		if q.Run, err = s.Resolve(ctx, args[0]); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -38,16 +39,11 @@ func logsCommand() *cobra.Command {
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the task, or the run, ends")
 	f.Int32Var(&o.attempt, "attempt", 0, "of the task (default: the last)")
 	f.Int64Var(&o.from, "from-line", 1, "first line to print")
+	c.PreRunE = func(_ *cobra.Command, args []string) error { return o.check(args) }
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		if o.attempt < 0 || o.from < 1 {
-			return usage("--attempt is %d and --from-line %d, expected at least 1", o.attempt, o.from)
-		}
 		run, task, err := s.runTask(ctx, args)
 		if err != nil {
 			return err
-		}
-		if task == "" && o.attempt != 0 {
-			return usage("--attempt needs a task: sluice logs %s/TASK", run)
 		}
 		p := &printer{out: s.out, json: s.json, colour: s.style.Colour}
 		switch {
@@ -59,6 +55,17 @@ func logsCommand() *cobra.Command {
 			return s.allLogs(ctx, p, run, o)
 		}
 	})
+}
+
+func (o logOptions) check(args []string) error {
+	switch {
+	case o.attempt < 0:
+		return usage("--attempt is %d, expected at least 1", o.attempt)
+	case o.attempt != 0 && (len(args) == 0 || !strings.Contains(args[0], "/")):
+		return usage("--attempt is of a task: sluice logs RUN/TASK --attempt %d", o.attempt)
+	default:
+		return positive("--from-line", o.from)
+	}
 }
 
 // source is the log of one attempt.

@@ -32,10 +32,8 @@ func runsCommand() *cobra.Command {
 	f.StringVar(&q.Project, "project", "", "of one project")
 	f.StringVar(&q.Branch, "branch", "", "of one branch")
 	f.StringVar(&q.State, "state", "", "in one state: received, ignored, rejected, running, success, failure, error, cancel; or failed")
+	c.PreRunE = func(*cobra.Command, []string) error { return positive("--limit", q.Limit) }
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
-		if q.Limit < 1 {
-			return usage("--limit is %d, expected at least 1", q.Limit)
-		}
 		page, err := s.Runs(ctx, q)
 		if err != nil {
 			return err

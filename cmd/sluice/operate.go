@@ -55,10 +55,8 @@ func deadLettersListCommand() *cobra.Command {
 	}
 	c.Flags().Uint64Var(&from, "from", 0, "first number to list")
 	c.Flags().IntVar(&limit, "limit", 50, "letters at most")
+	c.PreRunE = func(*cobra.Command, []string) error { return positive("--limit", limit) }
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
-		if limit < 1 {
-			return usage("--limit is %d, expected at least 1", limit)
-		}
 		page, err := s.DeadLetters(ctx, from, limit)
 		if err != nil {
 			return err
@@ -77,13 +75,10 @@ func deadLettersShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show SEQ",
 		Short: "Show a dead letter: who could not handle what, and why",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Args:  arguments(letterNumber),
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		seq, err := sequence(args[0])
-		if err != nil {
-			return err
-		}
+		seq := sequence(args[0])
 		page, err := s.DeadLetters(ctx, seq, 1)
 		if err != nil {
 			return err
@@ -102,13 +97,10 @@ func deadLettersReplayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay SEQ",
 		Short: "Give a dead letter to its consumer again; it is gone once the consumer has taken it",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Args:  arguments(letterNumber),
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		seq, err := sequence(args[0])
-		if err != nil {
-			return err
-		}
+		seq := sequence(args[0])
 		if err := s.Replay(ctx, seq); err != nil {
 			return err
 		}
@@ -116,12 +108,24 @@ func deadLettersReplayCommand() *cobra.Command {
 	})
 }
 
-func sequence(text string) (uint64, error) {
-	seq, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || seq == 0 {
-		return 0, usage("SEQ is %q, expected the number of a dead letter", text)
+// letterNumber checks that there is one argument, and that it is the number of a dead letter.
+func letterNumber(c *cobra.Command, args []string) error {
+	if err := cobra.ExactArgs(1)(c, args); err != nil {
+		return err
 	}
-	return seq, nil
+	if sequence(args[0]) == 0 {
+		return fmt.Errorf("SEQ is %q, expected the number of a dead letter", args[0])
+	}
+	return nil
+}
+
+// sequence reads a number; 0 is none.
+func sequence(text string) uint64 {
+	seq, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return seq
 }
 
 func topCommand() *cobra.Command {
@@ -132,10 +136,13 @@ func topCommand() *cobra.Command {
 		Args:  arguments(cobra.NoArgs),
 	}
 	c.Flags().DurationVar(&every, "every", time.Second, "time between two looks")
-	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
+	c.PreRunE = func(*cobra.Command, []string) error {
 		if every < 100*time.Millisecond {
 			return usage("--every is %s, expected at least 100ms", every)
 		}
+		return nil
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		if s.live && !s.json {
 			return s.top(ctx, every)
 		}

@@ -25,7 +25,8 @@ type session struct {
 	live  bool // out is a terminal that can be drawn on
 }
 
-// clientCommand completes a command that talks to a Sluice: where it is, and what its errors exit with.
+// clientCommand completes a command that talks to a Sluice: where it is, and what its errors exit with. What can be
+// wrong about how it was called is for its PreRunE: that is told first.
 func clientCommand(c *cobra.Command, run func(ctx context.Context, s *session, args []string) error) *cobra.Command {
 	var server, dir string
 	c.Flags().StringVar(&server, "server", "", "URL of the Sluice (default $SLUICE_SERVER, or the one that runs in --dir)")
@@ -79,6 +80,14 @@ func styleOf(out io.Writer) (style view.Style, terminal bool) {
 	dumb := os.Getenv("TERM") == "dumb"
 	style.Colour = os.Getenv("NO_COLOR") == "" && !dumb
 	return style, !dumb
+}
+
+// positive checks a flag that counts something.
+func positive[N int | int64](flag string, n N) error {
+	if n < 1 {
+		return usage("%s is %d, expected at least 1", flag, n)
+	}
+	return nil
 }
 
 // usage makes an error of how a command was called.

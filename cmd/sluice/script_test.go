@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sluiceci/sluice/pkg/client"
+)
+
+// TestScripts types what users type. Besides the commands of testscript there are
+//
+//	exits CODE COMMAND...  run a command that is to exit with a code
+//	ready DIR              wait until the Sluice that keeps its things in DIR takes requests
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:   "testdata/script",
+		Setup: setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"ready": ready,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// setup gives a script ports that nobody uses, and git a name to commit with.
+func setup(e *testscript.Env) error {
+	for _, name := range []string{"PORT", "NATS_PORT"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		if err = errors.Join(err, l.Close()); err != nil {
+			return err
+		}
+		e.Setenv(name, port)
+	}
+	for _, variable := range []string{"GIT_AUTHOR", "GIT_COMMITTER"} {
+		e.Setenv(variable+"_NAME", "Ada")
+		e.Setenv(variable+"_EMAIL", "ada@example.org")
+	}
+	e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	e.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
+	return nil
+}
+
+func exits(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("cannot run %s: %v", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%v exited with %d, want %d", args[1:], got, want)
+	}
+}
+
+func ready(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 1 {
+		ts.Fatalf("usage: ready DIR")
+	}
+	dir := ts.MkAbs(args[0])
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		err := answers(dir)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("the Sluice in %s is not ready after 30s: %v", dir, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// answers asks the Sluice of a directory whether it is ready.
+func answers(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, client.ConnectionFile)); err != nil {
+		return err
+	}
+	at, err := client.Find(client.Place{Dir: dir})
+	if err != nil {
+		return err
+	}
+	asking := http.Client{Timeout: 5 * time.Second}
+	answer, err := asking.Get(at.URL + "/readyz")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers %s", answer.Status)
+	}
+	return nil
+}
