@@ -89,15 +89,11 @@ func (s *State) say(t *task, j judgement) {
 func (s *State) offer(t *task, n int32) {
 	drained := t.spec.pool.drained()
 	if w := t.want; w.dispatches(n) {
-		due := w.sent.plus(s.cfg.Resend)
 		switch {
 		case w.sent == 0 && !drained:
 			return
-		case w.sent != 0 && s.now < due:
-			s.wake(t, due)
-			return
-		case w.sent != 0 && !drained:
-			s.dispatch(t)
+		case w.sent != 0 && (!drained || s.now < s.due(w)):
+			s.dispatch(t) // which leaves it alone until it is due
 			return
 		}
 	}

@@ -70,8 +70,7 @@ func (s *State) explainTask(t *task, w *Why) {
 		w.Reason = "it needs " + string(j.need.id) + ", which " + s.standing(j.need)
 		w.Holders = append(w.Holders, s.holder(j.need))
 	case delayed:
-		a := t.last()
-		w.Reason = fmt.Sprintf("attempt %d waits until %s", a.n, a.until.time().Format(time.RFC3339))
+		w.Reason = fmt.Sprintf("attempt %d waits until %s", j.attempt, w.Until.Format(time.RFC3339))
 	case ready:
 		s.explainReady(t, w)
 	case dispatched:

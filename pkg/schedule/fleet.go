@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -89,8 +90,12 @@ func (s *State) hearBeat(beat event.ExecutorHeartbeat, m mark) {
 // observe begins a decision. Silence is measured only while this scheduler watches: after its start, a sleep, or a step
 // of its clock, the measure begins anew.
 func (s *State) observe(now stamp) {
-	asleep := s.now == 0 || now < s.now || now.since(s.now) > s.cfg.LostAfter
+	back := now < s.now
+	asleep := s.now == 0 || back || now.since(s.now) > s.cfg.LostAfter
 	s.now = now
+	if back {
+		s.touchEverything() // alarms were set for a future that is farther away now
+	}
 	if asleep {
 		for _, x := range s.members() {
 			x.seen = now
@@ -99,6 +104,12 @@ func (s *State) observe(now stamp) {
 			}
 			s.hear(x)
 		}
+	}
+}
+
+func (s *State) touchEverything() {
+	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
+		s.touchAll(s.runs[id])
 	}
 }
 

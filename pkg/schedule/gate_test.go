@@ -199,6 +199,19 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+func TestAReleaseEndsItsRunWhenAllTasksHave(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Config{})
+	b.say(pushed(func(p *event.RunPlanned) { p.Tests = 3 })...)
+	b.say(requested("slow", asTest), start("slow", 1))
+	b.beat("linux", "x", 1, "slow.1")
+	b.want(b.follow(), "open 0")
+	b.say(event.ReleasePublished{})
+	b.want(b.follow())
+	b.say(finish("slow", 1, release.ClassOK))
+	b.want(b.follow(), "end 0 success")
+}
+
 // TestRunWaitsForAllItsTasks: the gate does not wait for what it does not require; the run's end does.
 func TestRunWaitsForAllItsTasks(t *testing.T) {
 	t.Parallel()

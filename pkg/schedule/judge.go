@@ -125,8 +125,8 @@ func (s *State) judgeNext(t *task, a *attempt) judgement {
 		switch {
 		case a.dispatched.set():
 			j.phase = dispatched
-		case a.delayed.seq > t.since && s.now < a.until:
-			j.phase, j.since, j.wake = delayed, a.delayed.at, a.until
+		case s.now < t.notBefore(a):
+			j.phase, j.since, j.wake = delayed, a.delayed.at, t.notBefore(a)
 			return j
 		}
 	}
@@ -174,8 +174,8 @@ func (t *task) readySince() stamp {
 	if t.reset > 0 {
 		at = max(at, t.run.retries[t.reset-1].mark.at)
 	}
-	if a := t.last(); a != nil && a.n == t.next() && a.delayed.seq > t.since {
-		at = max(at, a.until)
+	if a := t.last(); a != nil && a.n == t.next() {
+		at = max(at, t.notBefore(a))
 	}
 	return at
 }

@@ -60,6 +60,20 @@ func backoff(policy release.Retry, used int32) time.Duration {
 	return min(wait, longest)
 }
 
+// notBefore is when a delayed attempt may be made; zero when nothing delays it. A retry that was asked for since cuts the
+// delay short, and so does its own length: a clock that has stepped back since does not make it longer.
+func (t *task) notBefore(a *attempt) stamp {
+	before := t.find(a.n - 1)
+	switch {
+	case !a.delayed.set() || a.delayed.seq < t.since:
+		return 0
+	case before == nil || !before.finished.set() || !t.known():
+		return a.until
+	}
+	wait := backoff(t.policy(before.class), max(t.used(before.class), 1))
+	return min(a.until, max(a.delayed.at, 1).plus(wait))
+}
+
 func spent(a *attempt, policy release.Retry) string {
 	what := fmt.Sprintf("attempt %d ended as %s%s", a.n, a.class, because(a.reason))
 	switch {

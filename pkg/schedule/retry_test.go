@@ -98,6 +98,17 @@ func TestBackoffIsHeldInTime(t *testing.T) {
 	b.want(b.follow(), "dispatch a.2")
 }
 
+// TestBackoffSurvivesAClockThatStepsBack: the decision was made on a clock that was an hour ahead.
+func TestBackoffSurvivesAClockThatStepsBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Config{})
+	b.say(requested("a"), finish("a", 1, release.ClassInfra))
+	b.say(event.TaskDelayed{Task: "a", Attempt: 2, Until: b.now.Add(time.Hour)})
+	b.want(b.follow())
+	b.pass(5 * time.Second)
+	b.want(b.follow(), "dispatch a.2")
+}
+
 func TestQueueTimeout(t *testing.T) {
 	t.Parallel()
 	limit := timeouts(release.Timeouts{Queue: seconds(60)})

@@ -44,7 +44,7 @@ func (s *State) ask(slot **want, r *run, owner sleeper, say event.Payload) {
 			old.say = say
 			return
 		}
-		if due := old.sent.plus(s.cfg.Resend); s.now < due {
+		if due := s.due(old); s.now < due {
 			s.wakeOwner(owner, due)
 			return
 		}
@@ -56,6 +56,13 @@ func (s *State) ask(slot **want, r *run, owner sleeper, say event.Payload) {
 	}
 	*slot = w
 	s.wants = append(s.wants, w)
+}
+
+// due is when an intent that was sent is made again. One that was sent in the future was sent before a step of the clock:
+// it counts from now.
+func (s *State) due(w *want) stamp {
+	w.sent = min(w.sent, s.now)
+	return w.sent.plus(s.cfg.Resend)
 }
 
 func (s *State) wakeOwner(owner sleeper, at stamp) {
