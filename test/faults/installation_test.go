@@ -1,0 +1,30 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// configure writes the file of the installation, which every service reads.
+func (s *surroundings) configure() {
+	s.t.Helper()
+	secrets := filepath.Join(s.dir, "secrets")
+	for file, text := range map[string]string{
+		secrets: "PYPI_TOKEN=upload-token\nHOOK=hook-secret\n",
+		s.config: fmt.Sprintf(`
+blobs: file://%[1]s/blobs
+secrets: [%[2]s]
+projects:
+  - {name: tiny, forge: gitea, repo: %[3]s, clone_url: "%[4]s", branches: [master], secrets: [HOOK]}
+gateway: {poll: 1s}
+publisher: {root: %[1]s}
+executors: [{pool: default, slots: 2, drain: 2s}]
+artifact_exporter: {destinations: [{name: exports, url: "file://%[1]s/exports"}]}
+`, s.dir, secrets, repo, s.forge.CloneURL(repo)),
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
