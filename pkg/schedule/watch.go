@@ -1,0 +1,200 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/event"
+)
+
+// observe begins a decision. Silence is measured only while this scheduler watches: after its start, a sleep, or a step
+// of its clock, the measure begins anew.
+func (s *State) observe(now stamp) {
+	back := now < s.now
+	asleep := s.now == 0 || back || now.since(s.now) > s.cfg.LostAfter
+	s.now = now
+	if back {
+		s.touchEverything() // alarms were set for a future that is farther away now
+	}
+	if asleep {
+		for _, x := range s.members() {
+			x.seen = now
+			for h := range x.running {
+				x.running[h] = now
+			}
+			s.hear(x)
+		}
+	}
+}
+
+func (s *State) touchEverything() {
+	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
+		s.touchAll(s.runs[id])
+	}
+}
+
+// attendAll looks at the executors that were heard, or woken by a timer.
+func (s *State) attendAll() {
+	for _, x := range s.heard {
+		x.waits = false
+		s.attend(x)
+	}
+	clear(s.heard)
+	s.heard = s.heard[:0]
+}
+
+// members lists the fleet in a fixed order.
+func (s *State) members() []*executor {
+	out := make([]*executor, 0, len(s.fleet))
+	for _, x := range s.fleet {
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b *executor) int {
+		return cmp.Or(cmp.Compare(a.pool.name, b.pool.name), cmp.Compare(a.name, b.name))
+	})
+	return out
+}
+
+func (s *State) attend(x *executor) {
+	if x.left {
+		return
+	}
+	if x.fresh || x.seen == 0 {
+		x.seen = s.now
+	}
+	if x.fresh {
+		x.fresh = false
+		s.compare(x)
+	}
+	for h, at := range x.running {
+		if at == 0 {
+			x.running[h] = s.now
+		}
+	}
+	s.review(x)
+}
+
+// compare holds what an executor says that it runs against what it should run.
+func (s *State) compare(x *executor) {
+	strays := map[held]*stray(nil)
+	for _, ref := range x.beat.Running {
+		h, a := s.lookup(ref)
+		if a == nil {
+			continue
+		}
+		if _, right := x.running[h]; right {
+			x.running[h] = s.now
+		} else if a.finished.set() {
+			set(&strays, h, s.strayed(x, h, a))
+		}
+	}
+	for h, old := range x.strays {
+		if strays[h] == nil {
+			old.want.drop()
+		}
+	}
+	x.strays = strays
+}
+
+func (s *State) lookup(ref event.AttemptRef) (held, *attempt) {
+	r := s.runs[ref.Run]
+	if r == nil || r.tasks[ref.Task] == nil {
+		return held{}, nil
+	}
+	t := r.tasks[ref.Task]
+	return held{t, ref.Attempt}, t.find(ref.Attempt)
+}
+
+// strayed tells an executor to stop what has ended without it, once it has had time to hear of the end.
+func (s *State) strayed(x *executor, h held, a *attempt) *stray {
+	y := x.strays[h]
+	if y == nil {
+		return &stray{since: s.now}
+	}
+	if a.stop.set() || s.now.since(y.since) < s.cfg.LostAfter {
+		return y
+	}
+	s.ask(&y.want, h.task.run, nil, event.TaskCancelRequested{
+		Task: h.task.id, Attempt: h.n, Reason: "the attempt ended as " + string(a.class) + " without its executor",
+	})
+	return y
+}
+
+// review finds what follows from an executor's state: its slots, and attempts that are lost with it.
+func (s *State) review(x *executor) {
+	slots := int32(0)
+	if s.alive(x) && !x.beat.Draining {
+		slots = min(max(x.beat.Slots, 0), 1<<16)
+	}
+	if slots != x.slots {
+		x.pool.slots += slots - x.slots
+		x.slots = slots
+		s.touchPool(x.pool)
+	}
+	if !s.alive(x) && len(x.running) == 0 {
+		s.dismiss(x)
+		return
+	}
+	s.wake(x, s.nextReview(x).plus(s.cfg.LostAfter))
+}
+
+// nextReview touches the attempts that are adrift, and returns the moment whose silence is to be noticed next.
+func (s *State) nextReview(x *executor) stamp {
+	next := s.now
+	if s.alive(x) {
+		next = x.seen
+	}
+	var adrift []*task
+	for h, at := range x.running {
+		if s.adrift(x, at) {
+			adrift = append(adrift, h.task)
+		} else {
+			next = min(next, at)
+		}
+	}
+	slices.SortFunc(adrift, func(a, b *task) int {
+		return cmp.Or(cmp.Compare(a.run.id, b.run.id), cmp.Compare(a.id, b.id))
+	})
+	for _, t := range adrift {
+		s.touch(t)
+	}
+	return next
+}
+
+// dismiss takes an executor off the list. Should it live, its next heartbeat brings it back.
+func (s *State) dismiss(x *executor) {
+	x.left = true
+	delete(s.fleet, x.key())
+}
+
+// alive reports whether an executor takes work.
+func (s *State) alive(x *executor) bool { return x.beaten && !x.beat.Gone && !s.silent(x) }
+
+func (s *State) silent(x *executor) bool {
+	return x.seen != 0 && s.now.since(x.seen) >= s.cfg.LostAfter
+}
+
+// adrift reports whether nobody vouches for an attempt that an executor started.
+func (s *State) adrift(x *executor, at stamp) bool {
+	return x.beat.Gone || at != 0 && s.now.since(at) >= s.cfg.LostAfter
+}
+
+// lost says why an attempt counts as lost, or "".
+func (s *State) lost(t *task, a *attempt) string {
+	x := a.executor
+	at := x.running[held{t, a.n}]
+	if !s.adrift(x, at) {
+		return ""
+	}
+	switch since := s.now.since(at).Round(time.Millisecond); {
+	case x.beat.Gone:
+		return fmt.Sprintf("executor %s ended without a result", x.name)
+	case s.silent(x):
+		return fmt.Sprintf("executor %s has been silent for %s", x.name, since)
+	default:
+		return fmt.Sprintf("executor %s has not had the attempt in hand for %s", x.name, since)
+	}
+}
