@@ -175,7 +175,11 @@ func drawLayers(layers [][]*node) string {
 	}
 	width, height := len(layers)*(nodeWidth+gapX)-gapX, rows*(nodeHeight+gapY)-gapY
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="graph" viewBox="-1 -1 %d %d" width="%d" height="%d" role="group" aria-label="what needs what">`, width+2, height+2, width+2, height+2)
+	class := "graph"
+	if width > 3*nodeWidth {
+		class += " large" // it may shrink to fit, but not until nobody can read it
+	}
+	fmt.Fprintf(&b, `<svg class="%s" viewBox="-1 -1 %d %d" width="%d" height="%d" role="group" aria-label="what needs what">`, class, width+2, height+2, width+2, height+2)
 	for _, layer := range layers {
 		for _, n := range layer {
 			for _, need := range n.needs {

@@ -41,7 +41,7 @@ func (p *pages) logLive(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	from := firstLine(r)
-	feed := &feed{lines: newLines(from, math.MaxInt, true), space: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
+	feed := &feed{lines: newLines(from, math.MaxInt32, true), space: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	done := make(chan error, 1)

@@ -116,6 +116,8 @@ func (p *pages) row(r readmodel.Run) runRow {
 	switch {
 	case r.Failed() && r.Gate == "closed" && r.Released == "":
 		row.Look, row.Reason = look{"gate-shut", "gate shut", "bad"}, stop(upper(r.GateWhy))
+	case r.Released == "failed":
+		row.Look, row.Reason = look{"bang", "release failed", "bad"}, stop(upper(r.Reason))
 	case r.Failed():
 		row.Reason = stop(upper(r.Reason))
 	case r.Released == "published":

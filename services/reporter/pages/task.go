@@ -23,6 +23,7 @@ type taskPage struct {
 	Attempts      []attemptRow
 	Shown         readmodel.Attempt // whose log is shown; number 0 is none
 	Log           logPart
+	Asked         int32 // the attempt that was asked for, 0 for the last
 	Live          bool
 }
 
@@ -61,7 +62,7 @@ func (p *pages) taskPage(ctx context.Context, run release.RunID, id release.Task
 	}
 	now := p.Now()
 	page := &taskPage{
-		Task: t, Path: taskPath(run, id), RunPath: runPath(run), Look: lookOf(t.Task.State), Sentence: taskSentence(t), Live: !t.Run.Ended(),
+		Task: t, Path: taskPath(run, id), RunPath: runPath(run), Look: lookOf(t.Task.State), Sentence: taskSentence(t), Asked: attempt, Live: !t.Run.Ended(),
 	}
 	page.Shown, _ = t.Task.Attempt(attempt)
 	for _, a := range t.Task.Attempts {
@@ -105,8 +106,7 @@ func (p *pages) task(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	attempt, _ := strconv.ParseInt(r.FormValue("attempt"), 10, 32) // what is no number is the last one
-	page, err := p.taskPage(r.Context(), run, id, int32(attempt))
+	page, err := p.taskPage(r.Context(), run, id, attemptOf(r))
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,19 @@ func (p *pages) task(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// attemptOf is the attempt that is asked for; what is no number is the last one.
+func attemptOf(r *http.Request) int32 {
+	n, _ := strconv.ParseInt(r.FormValue("attempt"), 10, 32)
+	return int32(max(n, 0))
+}
+
 func (p *pages) taskLive(w http.ResponseWriter, r *http.Request) error {
 	run, id, err := taskOf(r)
 	if err != nil {
 		return err
 	}
 	return p.watch(w, r, run, "task", func(ctx context.Context) (partial, bool, error) {
-		page, err := p.taskPage(ctx, run, id, 0)
+		page, err := p.taskPage(ctx, run, id, attemptOf(r))
 		if err != nil {
 			return nil, false, err
 		}

@@ -26,6 +26,9 @@ type taskGroups struct {
 	Span                          time.Duration // that a bar covers
 }
 
+// OnlyDone reports whether there is nothing else to show.
+func (g taskGroups) OnlyDone() bool { return len(g.Failed)+len(g.Active)+len(g.Waiting) == 0 }
+
 func groupTasks(d *view.Detail, now time.Time) taskGroups {
 	from, to := span(d, now)
 	g := taskGroups{Span: to.Sub(from)}

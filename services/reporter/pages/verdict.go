@@ -77,8 +77,10 @@ func sentence(d *view.Detail) string {
 	return stop(upper(strings.TrimPrefix(reason, "the gate is shut: ")))
 }
 
+// upper begins a sentence with a capital, unless it begins with a file's or another thing's name.
 func upper(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
+	word, _, _ := strings.Cut(s, " ")
+	if s == "" || s[0] < 'a' || s[0] > 'z' || strings.ContainsAny(strings.TrimSuffix(word, ":"), "._-:/0123456789") {
 		return s
 	}
 	return string(s[0]-'a'+'A') + s[1:]

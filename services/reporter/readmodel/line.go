@@ -10,8 +10,14 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// Line is a fact in one sentence, with the reason that it gives, and how good it is.
+// Line is a fact in one sentence, with the reason that it gives, and how good it is. It is made of what strangers wrote,
+// and is one line of text all the same.
 func Line(e event.Event) (string, Tone) {
+	line, tone := sentence(e)
+	return oneLine(line), tone
+}
+
+func sentence(e event.Event) (string, Tone) {
 	switch p := e.Data.(type) {
 	case event.TaskRequested, event.TaskDispatched, event.TaskStarted, event.TaskFinished, event.TaskDelayed,
 		event.TaskConcluded, event.TaskCancelRequested:

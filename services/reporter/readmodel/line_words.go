@@ -108,3 +108,23 @@ func rejectedLine(p event.RunRejected) string {
 	}
 	return line
 }
+
+// maxLine bounds a sentence, in bytes. The whole reason is in the fact.
+const maxLine = 2000
+
+// oneLine makes one line of a text: control characters become spaces, what turns the direction of writing goes.
+func oneLine(s string) string {
+	if len(s) > maxLine {
+		s = strings.ToValidUTF8(s[:maxLine], "") + " …"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ' || r >= 0x7f && r < 0xa0:
+			return ' '
+		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+			return -1
+		default:
+			return r
+		}
+	}, s)
+}
