@@ -46,7 +46,7 @@ func triggerCommand() *cobra.Command {
 		}
 		if watch {
 			fmt.Fprintf(s.talk, "Run %s\n", client.Line(string(started.Run)))
-			return s.watch(ctx, started.Run)
+			return s.watch(ctx, client.Watching{Run: started.Run, New: true})
 		}
 		return s.said(started, "%s", started.Run)
 	})

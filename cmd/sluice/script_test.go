@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,9 @@ import (
 
 // TestScripts types what users type. Besides the commands of testscript there are
 //
+//	envsubst FILE          put the values of variables into a file
 //	exits CODE COMMAND...  run a command that is to exit with a code
+//	eventually CODE WORDS COMMAND...  run a command until it exits with a code and prints words
 //	ready DIR              wait until the Sluice that keeps its things in DIR takes requests
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -27,8 +30,10 @@ func TestScripts(t *testing.T) {
 		Dir:   "testdata/script",
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"ready": ready,
+			"envsubst":   envsubst,
+			"eventually": eventually,
+			"exits":      exits,
+			"ready":      ready,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -61,19 +66,44 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND...")
 	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("cannot run %s: %v", args[1], err)
+	if got := code(ts, args[1:]); strconv.Itoa(got) != args[0] {
+		ts.Fatalf("%v exited with %d, want %s", args[1:], got, args[0])
+	}
+}
+
+// code runs a command and tells what it exits with.
+func code(ts *testscript.TestScript, args []string) int {
+	err := ts.Exec(args[0], args[1:]...)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		ts.Fatalf("cannot run %s: %v", args[0], err)
+	}
+	if err != nil {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+func eventually(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 3 {
+		ts.Fatalf("usage: eventually CODE WORDS COMMAND...")
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		got := code(ts, args[2:])
+		if strconv.Itoa(got) == args[0] && strings.Contains(ts.ReadFile("stdout"), args[1]) {
+			return
 		}
-		got = exit.ExitCode()
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v exits with %d after 30s, want %s and %q", args[2:], got, args[0], args[1])
+		}
 	}
-	if got != want {
-		ts.Fatalf("%v exited with %d, want %d", args[1:], got, want)
+}
+
+func envsubst(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 1 {
+		ts.Fatalf("usage: envsubst FILE")
 	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(os.Expand(ts.ReadFile(args[0]), ts.Getenv)), 0o600))
 }
 
 func ready(ts *testscript.TestScript, negated bool, args []string) {

@@ -13,7 +13,6 @@ import (
 	"github.com/sluiceci/sluice/pkg/client"
 	"github.com/sluiceci/sluice/pkg/client/view"
 	"github.com/sluiceci/sluice/pkg/fault"
-	"github.com/sluiceci/sluice/pkg/release"
 )
 
 func watchCommand() *cobra.Command {
@@ -31,17 +30,17 @@ func watchCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.watch(ctx, run)
+		return s.watch(ctx, client.Watching{Run: run})
 	})
 }
 
 // watch follows a run to its end.
-func (s *session) watch(ctx context.Context, run release.RunID) error {
+func (s *session) watch(ctx context.Context, what client.Watching) error {
 	watching := s.watchLines
 	if s.live && !s.json {
 		watching = s.watchScreen
 	}
-	ended, err := watching(ctx, run)
+	ended, err := watching(ctx, what)
 	if err != nil {
 		return err
 	}
@@ -49,24 +48,23 @@ func (s *session) watch(ctx context.Context, run release.RunID) error {
 }
 
 // watchLines prints each event on a line, and at the end how the run ended.
-func (s *session) watchLines(ctx context.Context, run release.RunID) (client.Run, error) {
+func (s *session) watchLines(ctx context.Context, what client.Watching) (client.Run, error) {
 	away := false
-	ended, err := s.Watch(ctx, client.Watching{
-		Run: run, Moments: true,
-		Seen: func(_ client.Status, news []client.Moment) error {
-			away = false
-			if s.json {
-				return jsonLines(s.out, news)
-			}
-			return view.Moments(s.out, s.style, news)
-		},
-		Trouble: func(err error) {
-			if !away {
-				fmt.Fprintln(s.talk, "sluice:", err)
-			}
-			away = true
-		},
-	})
+	what.Moments = true
+	what.Seen = func(_ client.Status, news []client.Moment) error {
+		away = false
+		if s.json {
+			return jsonLines(s.out, news)
+		}
+		return view.Moments(s.out, s.style, news)
+	}
+	what.Trouble = func(err error) {
+		if !away {
+			fmt.Fprintln(s.talk, "sluice:", err)
+		}
+		away = true
+	}
+	ended, err := s.Watch(ctx, what)
 	if err != nil || s.json {
 		return ended, err
 	}
@@ -86,23 +84,22 @@ func jsonLines[T any](w io.Writer, items []T) error {
 }
 
 // watchScreen draws the run's screen until it ends, then prints it once to stay.
-func (s *session) watchScreen(ctx context.Context, run release.RunID) (client.Run, error) {
+func (s *session) watchScreen(ctx context.Context, what client.Watching) (client.Run, error) {
 	var last client.Status
 	drawn, watched := openScreen(ctx, s.out, s.style, false)
-	ended, err := s.Watch(watched, client.Watching{
-		Run: run,
-		Seen: func(status client.Status, _ []client.Moment) error {
-			last = status
-			drawn.draw(func(style view.Style) string { return statusText(style, status) })
-			return nil
-		},
-		Trouble: func(err error) {
-			drawn.draw(func(style view.Style) string { return statusText(style, last) + "\n" + err.Error() + "\n" })
-		},
-	})
+	what.Seen = func(status client.Status, _ []client.Moment) error {
+		last = status
+		drawn.draw(func(style view.Style) string { return statusText(style, status) })
+		return nil
+	}
+	what.Trouble = func(err error) {
+		shown := last
+		drawn.draw(func(style view.Style) string { return statusText(style, shown) + "\n" + err.Error() + "\n" })
+	}
+	ended, err := s.Watch(watched, what)
 	drawn.close()
 	if errors.Is(context.Cause(watched), errQuit) && err != nil {
-		err = fault.New(fault.Transient, "stopped watching; run %s goes on", run)
+		err = fault.New(fault.Transient, "stopped watching; run %s goes on", what.Run)
 	}
 	if last.Run.ID != "" {
 		s.style, _ = styleOf(s.out)

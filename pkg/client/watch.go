@@ -12,12 +12,14 @@ import (
 const (
 	watchPause  = 300 * time.Millisecond // between two looks, however much happens
 	watchPoll   = 5 * time.Second        // until a look although nobody said that something happened
+	watchNew    = 10 * time.Second       // that a new run may be unknown
 	watchSilent = time.Minute            // that a server may be gone before watching is given up
 )
 
 // Watching is how a run is watched.
 type Watching struct {
 	Run     release.RunID
+	New     bool                                     // it was started just now: the server may not have heard of it yet
 	Moments bool                                     // tell every fact too, from the first on
 	Seen    func(status Status, news []Moment) error // called after each look; an error ends the watching
 	Trouble func(err error)                          // the server is away, and is asked again
@@ -38,13 +40,14 @@ func (c *Client) Watch(ctx context.Context, w Watching) (Run, error) {
 		case err == nil && status.Run.Ended() && (!w.Moments || after >= status.Run.Seq):
 			return status.Run, nil
 		case err == nil:
-			alive = time.Now()
+			alive, w.New = time.Now(), false
+		case w.New && NotFound(err) && time.Since(alive) < watchNew: // the next look may find it
 		case !fault.Is(err, fault.Transient) || ctx.Err() != nil || time.Since(alive) > watchSilent:
 			return status.Run, err
 		case w.Trouble != nil:
 			w.Trouble(err)
 		}
-		if err := pause(ctx, wake); err != nil {
+		if err := pause(ctx, wake, w.New); err != nil {
 			return status.Run, err
 		}
 	}
@@ -87,8 +90,11 @@ func (c *Client) news(ctx context.Context, run release.RunID, after *uint64) ([]
 }
 
 // pause waits until something happened, but neither too short nor too long.
-func pause(ctx context.Context, wake <-chan struct{}) error {
+func pause(ctx context.Context, wake <-chan struct{}, soon bool) error {
 	least, most := time.NewTimer(watchPause), time.NewTimer(watchPoll)
+	if soon {
+		most.Reset(watchPause)
+	}
 	defer least.Stop()
 	defer most.Stop()
 	select {

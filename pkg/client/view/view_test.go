@@ -74,7 +74,7 @@ func released() client.Status {
 		Gates:      []client.Gate{{State: "open"}},
 		Conditions: []release.Condition{{Name: "builds", Met: true, Final: true, Reason: "3 of 3 succeeded"}},
 		Tasks:      []client.Task{{ID: "wheel", State: "success"}},
-		Exports: []client.Export{{Destination: "folder", Part: "candidate", Location: "/srv/exports/master/4f2a9c1d", Bytes: 48 << 20}},
+		Exports:    []client.Export{{Destination: "folder", Part: "candidate", Location: "/srv/exports/master/4f2a9c1d", Bytes: 48 << 20}},
 		Steps: []client.Step{
 			{Target: "oci", State: release.Committed, Reached: ago(time.Second), Files: []event.PublishedFile{{Name: "demo", URL: "http://registry.example/demo:1.0"}}},
 			step("pypi", release.Planned), step("pypi", release.Probed),
