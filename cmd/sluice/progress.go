@@ -109,14 +109,28 @@ func (p *progress) finished(d event.TaskFinished) string {
 		return fmt.Sprintf("✓ %s (%.1fs, %d of %d)", p.name(d.Task), took.Seconds(), p.done, p.total)
 	}
 	text := fmt.Sprintf("✗ %s, attempt %d: %s: %s (%.1fs)", p.name(d.Task), d.Attempt, d.Class, d.Reason, took.Seconds())
-	for _, f := range d.Failures {
-		text += fmt.Sprintf("\n    failed: %s: %s", f.Name, f.Message)
+	for i, f := range d.Failures {
+		if i == shownFailures {
+			text += fmt.Sprintf("\n    and %d more failed", len(d.Failures)-i)
+			break
+		}
+		message, _, _ := strings.Cut(f.Message, "\n")
+		text += fmt.Sprintf("\n    failed: %s: %s", f.Name, message)
 	}
-	for _, line := range d.LastLines[max(0, len(d.LastLines)-12):] {
+	if len(d.Failures) > 0 {
+		return text // the report says more than the log's end
+	}
+	for _, line := range d.LastLines[max(0, len(d.LastLines)-shownLines):] {
 		text += "\n    | " + line
 	}
 	return text
 }
+
+// What is shown of an attempt that failed; `sluice logs` has the rest.
+const (
+	shownFailures = 3
+	shownLines    = 12
+)
 
 func (p *progress) name(t release.TaskID) string {
 	if n := p.names[t]; n != "" {

@@ -65,6 +65,9 @@ func (f *Forge) Create(ctx context.Context, repo string) error {
 	return nil
 }
 
+// URL is where the forge is served.
+func (f *Forge) URL() string { return f.url }
+
 // CloneURL is where git clones and pushes a repository.
 func (f *Forge) CloneURL(repo string) string { return f.url + "/" + repo + ".git" }
 

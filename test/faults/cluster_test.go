@@ -40,14 +40,42 @@ type process struct {
 	exited chan struct{}
 }
 
-// newCluster builds the binary, starts the world and every service, and ends them with the test.
+// built is the binary under test, made once for all tests of a run.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "sluice-faults-")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "sluice")
+	out, err := exec.Command("go", "build", "-o", file, "github.com/sluiceci/sluice/cmd/sluice").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("cannot build sluice: %w\n%s", err, out)
+	}
+	return file, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if file, err := built(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(file))
+	}
+	os.Exit(code)
+}
+
+func binary(t testing.TB) string {
+	t.Helper()
+	file, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// newCluster starts the world and every service, and ends them with the test.
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	c := &cluster{t: t, dir: t.TempDir(), processes: map[string]*process{}, kills: map[string]int{}}
-	c.binary = filepath.Join(c.dir, "sluice")
-	if out, err := exec.Command("go", "build", "-o", c.binary, "github.com/sluiceci/sluice/cmd/sluice").CombinedOutput(); err != nil {
-		t.Fatalf("cannot build sluice: %v\n%s", err, out)
-	}
+	c.binary = binary(t)
 	var err error
 	if c.nats, err = bus.Embed(bus.ServerOptions{Dir: filepath.Join(c.dir, "nats"), Port: -1}); err != nil {
 		t.Fatal(err)

@@ -11,17 +11,17 @@ func (s *surroundings) configure() {
 	s.t.Helper()
 	secrets := filepath.Join(s.dir, "secrets")
 	for file, text := range map[string]string{
-		secrets: "PYPI_TOKEN=upload-token\nHOOK=hook-secret\n",
+		secrets: "PYPI_TOKEN=upload-token\nHOOK=hook-secret\nFORGE=forge-token\n",
 		s.config: fmt.Sprintf(`
 blobs: file://%[1]s/blobs
 secrets: [%[2]s]
 projects:
-  - {name: tiny, forge: gitea, repo: %[3]s, clone_url: "%[4]s", branches: [master], secrets: [HOOK]}
+  - {name: tiny, forge: gitea, repo: %[3]s, clone_url: "%[4]s", branches: [master], secrets: [HOOK], base_url: "%[5]s", token: FORGE}
 gateway: {poll: 1s}
 publisher: {root: %[1]s}
 executors: [{pool: default, slots: 2, drain: 2s}]
 artifact_exporter: {destinations: [{name: exports, url: "file://%[1]s/exports"}]}
-`, s.dir, secrets, repo, s.forge.CloneURL(repo)),
+`, s.dir, secrets, repo, s.forge.CloneURL(repo), s.forge.URL()),
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			s.t.Fatal(err)

@@ -49,6 +49,7 @@ func TestKillSchedules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills take a minute")
 	}
+	t.Parallel()
 	c := newCluster(t)
 	for i := range uint64(*schedules) {
 		s := newSchedule(*seed + i)
