@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/schedule"
@@ -177,4 +178,11 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// cancelled ends the running run.
+func (w *world) cancelled() {
+	w.t.Helper()
+	must(w.t, w.bus.Publish(w.t.Context(), event.Root(w.story.Runs["running"], "/test-scheduler/1", time.Now(),
+		event.RunFinished{Outcome: release.Cancelled, Reason: "ada cancelled it"})))
 }

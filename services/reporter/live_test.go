@@ -207,8 +207,7 @@ func TestWatch(t *testing.T) {
 	until(t, asJSON, func(m message) bool { return m.event == "run" && strings.Contains(m.data, `"state":"running"`) })
 	until(t, asPage, func(m message) bool { return m.event == "verdict" && strings.Contains(m.data, "Running") })
 
-	must(t, w.bus.Publish(t.Context(), event.Root(w.story.Runs["running"], "/test-scheduler/1", time.Now(),
-		event.RunFinished{Outcome: release.Cancelled, Reason: "ada cancelled it"})))
+	w.cancelled()
 	until(t, asJSON, func(m message) bool { return m.event == "end" && strings.Contains(m.data, `"state":"cancel"`) })
 	until(t, asPage, func(m message) bool { return m.event == "verdict" && strings.Contains(m.data, "Cancelled") })
 	until(t, asPage, func(m message) bool { return m.event == "done" })

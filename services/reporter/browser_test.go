@@ -1,0 +1,95 @@
+package reporter
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// browser starts a browser without a screen. Where none is installed the test is skipped, but for CI.
+func browser(t testing.TB) context.Context {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		if ci, _ := strconv.ParseBool(os.Getenv("CI")); ci {
+			t.Fatal("no chromium is installed (apt-get install chromium), and CI runs every test")
+		}
+		t.Skip("no chromium is installed (apt-get install chromium)")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(30*time.Second))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 60*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestBrowserShowsWhyTheGateIsShut reads the page of a failed run as a person does: with JavaScript, and without.
+func TestBrowserShowsWhyTheGateIsShut(t *testing.T) {
+	t.Parallel()
+	ctx := browser(t)
+	w := begin(t, Config{})
+	w.tell()
+	for _, noScript := range []bool{false, true} {
+		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: noScript})
+		must(t, err)
+		must(t, chromedp.Do(ctx, chromedp.Navigate(w.url+w.path("shut"))))
+		headline := textOf(t, ctx, ".hero h1")
+		condition := textOf(t, ctx, ".conditions tr.bad")
+		if headline != "Gate shut" || !strings.Contains(condition, "not met") || !strings.Contains(condition, "test_rows_are_in_order") {
+			t.Errorf("without scripts %v: headline %q, condition %q", noScript, headline, condition)
+		}
+	}
+}
+
+// textOf is what a person sees of an element, once it can be seen.
+func textOf(t testing.TB, ctx context.Context, selector string) string {
+	t.Helper()
+	must(t, chromedp.Do(ctx, chromedp.WaitVisible(chromedp.CSS(selector))))
+	text, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS(selector)))
+	must(t, err)
+	return text
+}
+
+// becomes waits until an expression holds on the page.
+func becomes(t testing.TB, ctx context.Context, expression string) {
+	t.Helper()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
+		t.Fatalf("%s does not become true: %v", expression, err)
+	}
+}
+
+// TestBrowserIsLive shows that a page changes by itself when its run does, and that its log grows.
+func TestBrowserIsLive(t *testing.T) {
+	t.Parallel()
+	ctx := browser(t)
+	w := begin(t, Config{})
+	w.tell()
+	w.print(1, 2)
+	must(t, chromedp.Do(ctx, chromedp.Navigate(w.url+w.path("running")+"/tasks/"+string(liveTask))))
+	becomes(t, ctx, `document.getElementById("notice").textContent === "Following."`)
+	w.print(3, 3)
+	if line := textOf(t, ctx, "#L3"); !strings.Contains(line, "line 3 <b>") {
+		t.Errorf("line 3 is shown as %q", line)
+	}
+	must(t, chromedp.Do(ctx, chromedp.Navigate(w.url+w.path("running"))))
+	becomes(t, ctx, `document.getElementById("link").textContent === "live"`)
+	w.cancelled()
+	becomes(t, ctx, `document.querySelector(".hero h1").textContent === "Cancelled"`)
+}
