@@ -140,7 +140,7 @@ func (f *Forge) refs(ctx context.Context, repo string) map[string]string {
 func (f *Forge) announce(ctx context.Context, repo string, before, after map[string]string) {
 	for ref, commit := range after {
 		if before[ref] != commit && !strings.HasPrefix(ref, "refs/pull/") {
-			f.deliver(ctx, "push", f.push(ctx, repo, ref, before[ref], commit))
+			_, _ = f.deliver(ctx, "push", f.push(ctx, repo, ref, before[ref], commit)) // a lost webhook is lost
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (f *Forge) OpenPullRequest(ctx context.Context, repo string, n int, branch,
 	if _, err := f.git(ctx, f.path(repo), "update-ref", fmt.Sprintf("refs/pull/%d/head", n), head); err != nil {
 		return err
 	}
-	f.deliver(ctx, "pull_request", map[string]any{
+	_, err = f.deliver(ctx, "pull_request", map[string]any{
 		"action": "opened", "number": n, "repository": f.repository(repo), "sender": person(),
 		"pull_request": map[string]any{
 			"id": n, "number": n, "title": title, "state": "open", "user": person(), "merged": false, "mergeable": false,
@@ -199,23 +199,28 @@ func (f *Forge) OpenPullRequest(ctx context.Context, repo string, n int, branch,
 			"base": map[string]any{"label": "master", "ref": "master", "sha": base, "repo_id": 1, "repo": f.repository(repo)},
 		},
 	})
-	return nil
+	return err
 }
 
-// deliver sends a webhook once, as forges do: nobody tries again.
-func (f *Forge) deliver(ctx context.Context, kind string, body map[string]any) {
+// Redeliver sends the webhook of a push again, as a person can ask a forge to, and returns the answer's status.
+func (f *Forge) Redeliver(ctx context.Context, repo, ref, commit string) (status int, err error) {
+	return f.deliver(ctx, "push", f.push(ctx, repo, ref, "", commit))
+}
+
+// deliver sends a webhook once, as forges do: nobody tries again. It returns the status of the answer.
+func (f *Forge) deliver(ctx context.Context, kind string, body map[string]any) (int, error) {
 	if f.hook == "" {
-		return
+		return 0, nil
 	}
 	text, err := json.MarshalIndent(body, "", "  ")
 	if err != nil {
-		return
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.hook, bytes.NewReader(text))
 	if err != nil {
-		return
+		return 0, err
 	}
 	mac := hmac.New(sha256.New, []byte(f.secret))
 	mac.Write(text)
@@ -224,9 +229,11 @@ func (f *Forge) deliver(ctx context.Context, kind string, body map[string]any) {
 	request.Header.Set("X-Gitea-Event-Type", kind)
 	request.Header.Set("X-Gitea-Delivery", fmt.Sprintf("%x", time.Now().UnixNano()))
 	request.Header.Set("X-Gitea-Signature", hex.EncodeToString(mac.Sum(nil)))
-	if response, err := http.DefaultClient.Do(request); err == nil {
-		_ = response.Body.Close()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
 	}
+	return response.StatusCode, response.Body.Close()
 }
 
 func (f *Forge) git(ctx context.Context, dir string, args ...string) (string, error) {

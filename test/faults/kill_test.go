@@ -108,7 +108,7 @@ func (c *cluster) judge(t *testing.T, s schedule, commit release.Commit, facts [
 	if s.broken {
 		times = 0
 	}
-	for target, got := range c.received(commit) {
+	for target, got := range c.world.received(commit) {
 		if got != times {
 			t.Errorf("%s received %d of commit %s, want %d", target, got, commit.Short(), times)
 		}
@@ -119,15 +119,15 @@ func (c *cluster) judge(t *testing.T, s schedule, commit release.Commit, facts [
 }
 
 // received counts what each target was given of a commit.
-func (c *cluster) received(commit release.Commit) map[string]int {
+func (s *surroundings) received(commit release.Commit) map[string]int {
 	version := fmt.Sprintf("1.0.dev%d", number(string(commit[:9])))
 	return map[string]int{
-		"registry":     c.world.registry.times(commit.Short()),
-		"pypi salt":    c.world.pypi.Uploads()["tiny_salt-"+version+"-py3-none-any.whl"],
-		"pypi pepper":  c.world.pypi.Uploads()["tiny_pepper-"+version+"-py3-none-any.whl"],
-		"index salt":   files(c.world.dir, "index", "tiny_salt-"+version+"-py3-none-any.whl"),
-		"index pepper": files(c.world.dir, "index", "tiny_pepper-"+version+"-py3-none-any.whl"),
-		"maven":        files(c.world.dir, "maven", "tiny-1.0-"+commit.Short()+".jar"),
+		"registry":     s.registry.times(commit.Short()),
+		"pypi salt":    s.pypi.Uploads()["tiny_salt-"+version+"-py3-none-any.whl"],
+		"pypi pepper":  s.pypi.Uploads()["tiny_pepper-"+version+"-py3-none-any.whl"],
+		"index salt":   files(s.dir, "index", "tiny_salt-"+version+"-py3-none-any.whl"),
+		"index pepper": files(s.dir, "index", "tiny_pepper-"+version+"-py3-none-any.whl"),
+		"maven":        files(s.dir, "maven", "tiny-1.0-"+commit.Short()+".jar"),
 	}
 }
 
