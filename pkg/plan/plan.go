@@ -16,11 +16,17 @@ type Plan struct {
 	Definition release.Digest        `json:"definition,omitempty"` // of the definition's text
 	Change     release.Change        `json:"change"`
 	Release    release.ReleasePolicy `json:"release"`
-	Tasks      []Task                `json:"tasks"`
-	Skipped    []Skipped             `json:"skipped"`
-	Warnings   []string              `json:"warnings"`
-	Gate       Gate                  `json:"gate"`
-	Targets    []Target              `json:"targets,omitempty"`
+
+	// A result without its configuration is worth little: what the tasks were resolved with.
+	Environment string            `json:"environment,omitempty"`
+	Presets     []string          `json:"presets,omitempty"`
+	Settings    map[string]string `json:"settings,omitempty"` // by dotted path, after presets and overrides
+
+	Tasks    []Task    `json:"tasks"`
+	Skipped  []Skipped `json:"skipped"`
+	Warnings []string  `json:"warnings"`
+	Gate     Gate      `json:"gate"`
+	Targets  []Target  `json:"targets,omitempty"`
 }
 
 // Task is one unit on one pool.
