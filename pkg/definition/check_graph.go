@@ -20,50 +20,69 @@ func (j *Job) needed() []string {
 	return out
 }
 
-// checkCycles says each circle of needs once, as the path that closes it. The walk is a loop, since a hostile text
-// can make the chain of needs as long as it likes.
+// cycles walks the needs of jobs. The walk is a loop, since a text can make the chain of needs as long as it likes.
+type cycles struct {
+	*checker
+	state map[string]int // of a job: not seen, on the path, done
+	path  []cycleStep
+}
+
+type cycleStep struct {
+	name string
+	next int // which of its needs comes next
+}
+
+const (
+	onPath = 1
+	walked = 2
+)
+
+// checkCycles says each circle of needs once, as the path that closes it.
 func checkCycles(c *checker) {
-	const (
-		open = 1
-		done = 2
-	)
-	type step struct {
-		name string
-		next int
-	}
-	state := map[string]int{}
+	w := &cycles{checker: c, state: map[string]int{}}
 	for _, e := range c.all() {
-		if state[e.Name] != 0 {
-			continue
+		if w.state[e.Name] == 0 {
+			w.enter(e.Name)
 		}
-		path := []step{{name: e.Name}}
-		state[e.Name] = open
-		for len(path) > 0 {
-			top := &path[len(path)-1]
-			needs := c.jobs[top.name].needed()
-			if top.next == len(needs) {
-				state[top.name] = done
-				path = path[:len(path)-1]
-				continue
-			}
-			next := needs[top.next]
-			top.next++
-			if c.jobs[next] == nil || state[next] == done {
-				continue
-			}
-			if state[next] == open {
-				names := []string{}
-				for _, s := range path {
-					names = append(names, s.name)
-				}
-				from := slices.Index(names, next)
-				c.fail(c.jobs[top.name].At, "", "jobs need each other in a circle: %s", strings.Join(append(names[from:], next), " → "))
-				continue
-			}
-			state[next] = open
-			path = append(path, step{name: next})
+		for len(w.path) > 0 {
+			w.step()
 		}
 	}
+}
+
+func (w *cycles) enter(name string) {
+	w.state[name] = onPath
+	w.path = append(w.path, cycleStep{name: name})
+}
+
+// step follows the next need of the job at the end of the path, or leaves it.
+func (w *cycles) step() {
+	top := &w.path[len(w.path)-1]
+	needs := w.jobs[top.name].needed()
+	if top.next == len(needs) {
+		w.state[top.name] = walked
+		w.path = w.path[:len(w.path)-1]
+		return
+	}
+	next := needs[top.next]
+	top.next++
+	switch {
+	case w.jobs[next] == nil || w.state[next] == walked:
+	case w.state[next] == onPath:
+		w.tell(top.name, next)
+	default:
+		w.enter(next)
+	}
+}
+
+func (w *cycles) tell(last, first string) {
+	var names []string
+	for _, s := range w.path {
+		if len(names) > 0 || s.name == first {
+			names = append(names, s.name)
+		}
+	}
+	w.fail(w.jobs[last].At, "", "jobs need each other in a circle: %s", strings.Join(append(names, first), " → "))
 }
 
 // outputTypes maps every type of output of the builds to the jobs that make it.

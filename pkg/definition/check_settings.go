@@ -22,16 +22,16 @@ func checkSettings(c *checker) {
 		c.fail(s.At, "", "expected a map of settings")
 	}
 	c.settingNames(&c.def.Settings)
-	walked := map[string]bool{}
+	known := map[string]bool{}
 	for _, e := range c.def.Presets {
 		for _, parent := range e.Value.Extends {
 			if _, ok := c.def.Presets.Get(parent.Value); !ok {
 				c.fail(parent.At, nearest(parent.Value, c.def.Presets.Names()), "unknown preset %q", shorten(parent.Value, 60))
 			}
 		}
-		if _, cycle := c.def.presetOrder(e.Name, nil, walked); cycle != nil {
+		if _, cycle := c.def.presetOrder(e.Name, nil, known); cycle != nil {
 			for _, name := range cycle {
-				walked[name] = true // the circle is said once
+				known[name] = true // the circle is said once
 			}
 			c.fail(e.At, "", "presets extend each other in a circle: %s", strings.Join(cycle, " → "))
 			continue

@@ -36,7 +36,7 @@ func changeValues(c release.Change) map[string]any {
 // walkSettings visits every leaf of a tree of settings by its dotted path.
 func walkSettings(path string, s *Setting, visit func(path string, s *Setting)) {
 	if !s.Map {
-		if path != "settings" {
+		if path != "settings" && path != "" {
 			visit(path, s)
 		}
 		return

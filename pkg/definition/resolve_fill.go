@@ -1,16 +1,12 @@
 package definition
 
 import (
-	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 )
-
-const defaultTimeout = release.Duration(time.Hour)
 
 // fill writes the tasks that are left into the plan, in the order of the text, and the others with their reasons.
 func (r *resolver) fill() {
@@ -227,91 +223,4 @@ func (r *resolver) secrets(v *Job) []string {
 		return nil
 	}
 	return keysOf(seen)
-}
-
-// pool maps a task: its own choice, or the first pool that takes it.
-func (r *resolver) pool(t *task, out *plan.Task) Pool {
-	var chosen *Pool
-	var why string
-	switch v := t.job.Value; {
-	case v.Pool.Value != "":
-		out.Pool, why = v.Pool.Value, "the job names it"
-		chosen = r.poolNamed(v.Pool.Value)
-	case len(r.def.Pools) == 0:
-		out.Pool, why = "default", "the definition has no pools"
-	default:
-		if !r.spend(t.job.At, len(r.def.Pools)) {
-			return Pool{}
-		}
-		chosen, why = choosePool(r.def.Pools, &traits{
-			resources: out.Resources, matrix: t.values, tags: out.Tags,
-			names: map[string]string{"job": t.job.Name, "kind": string(t.job.kind), "group": out.Group},
-		})
-		if chosen == nil {
-			r.fail(t.job.At, "state its tags or resources, or add a pool without match", "no pool takes %s; tried %s", t.name, why)
-			return Pool{}
-		}
-		out.Pool = chosen.Name.Value
-	}
-	out.Why = t.why + "; pool " + out.Pool + ": " + why
-	r.bytes += len(out.Why)
-	if chosen == nil {
-		return Pool{}
-	}
-	if out.Image == "" {
-		out.Image = chosen.Image.Value
-	}
-	out.Tags = append(out.Tags, Strings(chosen.Tags)...)
-	return *chosen
-}
-
-func (r *resolver) poolNamed(name string) *Pool {
-	for i := range r.def.Pools {
-		if r.def.Pools[i].Name.Value == name {
-			return &r.def.Pools[i]
-		}
-	}
-	return nil
-}
-
-// retries puts what a job states over the defaults; a job that states nothing leaves the defaults to dispatch.
-func retries(stated Map[Retry]) []release.Retry {
-	if len(stated) == 0 {
-		return nil
-	}
-	byClass := map[string]release.Retry{}
-	for _, one := range release.DefaultRetries() {
-		byClass[string(one.Class)] = one
-	}
-	for _, e := range stated {
-		one := release.Retry{Class: release.Class(e.Name), Limit: e.Value.Limit.Value}
-		one.Wait, one.Max = release.Duration(5*time.Second), release.Duration(time.Minute)
-		if known, ok := byClass[e.Name]; ok {
-			one.Wait, one.Max = known.Wait, known.Max
-		}
-		if e.Value.Wait.Set {
-			one.Wait = e.Value.Wait.Value
-		}
-		if e.Value.Max.Set {
-			one.Max = e.Value.Max.Value
-		}
-		one.Max = max(one.Max, one.Wait)
-		byClass[e.Name] = one
-	}
-	var out []release.Retry
-	for _, one := range byClass {
-		out = append(out, one)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Class < out[j].Class })
-	return out
-}
-
-func (v Timeout) release() release.Timeouts {
-	out := release.Timeouts{
-		Queue: v.Queue.Value, Prepare: v.Prepare.Value, Command: v.Command.Value, Cleanup: v.Cleanup.Value,
-	}
-	if !v.Command.Set {
-		out.Command = defaultTimeout
-	}
-	return out
 }

@@ -38,6 +38,18 @@ func (r *resolver) override() {
 	}
 	r.chooseEnvironment()
 	r.known = r.constants()
+	r.record()
+}
+
+// record keeps with the plan what it was resolved with.
+func (r *resolver) record() {
+	r.plan.Environment, r.plan.Presets = r.req.Environment, r.req.Presets
+	walkSettings("", &r.settings, func(path string, s *Setting) {
+		if r.plan.Settings == nil {
+			r.plan.Settings = map[string]string{}
+		}
+		r.plan.Settings[strings.TrimPrefix(path, ".")] = s.text()
+	})
 }
 
 const defaultEnvironment = "default"

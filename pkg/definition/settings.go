@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 
@@ -69,6 +70,18 @@ func (s *Setting) value() any {
 		out[s.Keys[i].Name] = s.Keys[i].Value.value()
 	}
 	return out
+}
+
+// text is a leaf as it is recorded: as written, a list as JSON.
+func (s *Setting) text() string {
+	if s.List == nil {
+		return s.Text
+	}
+	b, err := json.Marshal(s.Item)
+	if err != nil {
+		return ""
+	}
+	return string(b)
 }
 
 // Preset is a named set of overrides.

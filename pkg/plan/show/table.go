@@ -43,6 +43,12 @@ func (t *table) line(format string, args ...any) { _, _ = fmt.Fprintf(t.w, forma
 func (t *table) head() {
 	p := t.plan
 	t.line("%s: %s: %s, %s", clean(p.Project), clean(changeText(p.Change)), count(len(p.Tasks), "task"), leftOut(len(p.Skipped)))
+	if p.Environment != "" {
+		t.line("environment %s", clean(p.Environment))
+	}
+	if len(p.Presets) > 0 {
+		t.line("presets %s", clean(strings.Join(p.Presets, ", ")))
+	}
 }
 
 func leftOut(n int) string {
