@@ -8,26 +8,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// lookTimeout bounds one look at a project's remote.
-const lookTimeout = 30 * time.Second
+const (
+	lookTimeout = 30 * time.Second      // of one look at a project's remote
+	stagger     = 20 * time.Millisecond // between the first looks of two projects
+)
 
 // reconcile looks at a project's watched branches for ever and starts what no webhook announced. A forge that does not
 // answer delays its own project only.
-func (g *gateway) reconcile(ctx context.Context, p Project) error {
+func (g *gateway) reconcile(ctx context.Context, p Project, wait time.Duration) error {
 	seen := map[string]release.Commit{}
 	for {
-		if err := g.look(ctx, p, seen); err != nil && ctx.Err() == nil {
-			g.deps.Log.Warn("cannot look at the watched branches; trying again", "project", p.Name, "err", err)
-		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(jitter(g.config.Poll)):
+		case <-time.After(wait):
 		}
+		if err := g.look(ctx, p, seen); err != nil && ctx.Err() == nil {
+			g.deps.Log.Warn("cannot look at the watched branches; trying again", "project", p.Name, "err", err)
+		}
+		wait = jitter(g.config.Poll)
 	}
 }
 
@@ -48,38 +52,39 @@ func (g *gateway) look(ctx context.Context, p Project, seen map[string]release.C
 			continue
 		}
 		change := head(p, ref, heads[ref], seen[ref])
-		known, err := g.announced(ctx, change)
-		if err != nil {
+		if err := g.find(ctx, change); err != nil {
 			return err
-		}
-		if !known {
-			run, err := g.announce(ctx, change)
-			if err != nil {
-				return err
-			}
-			g.deps.Log.Info("found a head that no webhook announced", "project", p.Name, "ref", ref, "commit", change.Commit, "run", run)
 		}
 		seen[ref] = heads[ref]
 	}
 	return nil
 }
 
+// find announces a head, unless its run has heard of it as a push.
+func (g *gateway) find(ctx context.Context, c release.Change) error {
+	_, err := g.deps.Bus.Get(ctx, event.TypeChangeReceived.FilterRun(c.RunID(), string(release.Push)))
+	if !bus.Empty(err) {
+		return err
+	}
+	run, _, err := g.announce(ctx, c)
+	if err == nil {
+		g.deps.Log.Info("found a head that no webhook announced", "project", c.Project, "ref", c.Ref, "commit", c.Commit, "run", run)
+	}
+	return err
+}
+
 func patterns(branches []string) []string {
-	var out []string
+	out := make([]string, 0, len(branches))
 	for _, b := range branches {
-		out = append(out, "refs/heads/"+b)
+		out = append(out, ref(b))
 	}
 	return out
 }
 
-// announced reports whether the run has heard of this change as a push.
-func (g *gateway) announced(ctx context.Context, c release.Change) (bool, error) {
-	_, err := g.deps.Bus.Get(ctx, event.TypeChangeReceived.FilterRun(c.RunID(), string(release.Push)))
-	if nothing(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
+func ref(branch string) string { return "refs/heads/" + branch }
+
+// star is a watched branch with its one star taken for a letter.
+func star(branch string) string { return strings.Replace(branch, "*", "x", 1) }
 
 // head describes a polled head as the push that it must have been.
 func head(p Project, ref string, commit, before release.Commit) release.Change {

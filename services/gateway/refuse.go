@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/sluiceci/sluice/pkg/fault"
 )
@@ -27,7 +28,7 @@ type problem struct {
 	} `json:"error"`
 }
 
-// refuse answers an error: what it is, and what the sender can do. Nothing was stored.
+// refuse answers an error: what it is, and what the sender can do.
 func (g *gateway) refuse(_ context.Context, err error, w http.ResponseWriter) {
 	status, next := meaning(err)
 	if status >= 500 {
@@ -41,8 +42,11 @@ func (g *gateway) refuse(_ context.Context, err error, w http.ResponseWriter) {
 		p.Error.Message = "something went wrong here; the log of the gateway says what"
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "5")
+	switch status {
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", strconv.Itoa(max(5, int(fault.RetryAfter(err).Seconds()))))
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(p) // the sender is gone when this fails
@@ -51,11 +55,14 @@ func (g *gateway) refuse(_ context.Context, err error, w http.ResponseWriter) {
 func meaning(err error) (status int, next string) {
 	var own *refusal
 	if errors.As(err, &own) {
+		if own.status == http.StatusForbidden {
+			return own.status, "ask the operator"
+		}
 		return own.status, "change the request"
 	}
 	switch fault.Of(err) {
 	case fault.Transient:
-		return http.StatusServiceUnavailable, "nothing was stored; send it again"
+		return http.StatusServiceUnavailable, "send it again, as often as need be: what is stored already is not stored twice"
 	case fault.Denied:
 		return http.StatusUnauthorized, "check the secret or the token"
 	case fault.Invalid:

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/forge"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// Config of a gateway.
+type Config struct {
+	Projects []Project     `yaml:"projects"`
+	Tokens   []Token       `yaml:"tokens"` // who may act; without one nobody can
+	Poll     time.Duration `yaml:"poll"`   // between two looks at the watched branches; 30s when 0
+}
+
+// Project is a repository whose changes start runs.
+type Project struct {
+	Name     string   `yaml:"name"`
+	Forge    string   `yaml:"forge"` // "github", "gitlab", "gitea", or "git": a server without webhooks, and what is meant when empty
+	Repo     string   `yaml:"repo"`  // "owner/name", as the forge's webhooks say it
+	CloneURL string   `yaml:"clone_url"`
+	Branches []string `yaml:"branches"` // watched: "master", "releases/*"; master when empty
+	Secrets  []string `yaml:"secrets"`  // names of the webhook's secrets; several during a rotation
+}
+
+// Token lets a person act.
+type Token struct {
+	Owner  string `yaml:"owner"`
+	Secret string `yaml:"secret"` // name of the secret whose value is the token
+}
+
+// shortestPoll keeps a gateway from asking a forge without a pause.
+const shortestPoll = 10 * time.Millisecond
+
+// checked returns the configuration with its defaults, or what is wrong with it.
+func (c Config) checked() (Config, error) {
+	c.Poll = cmp.Or(c.Poll, 30*time.Second)
+	if c.Poll < shortestPoll {
+		return c, fault.New(fault.Invalid, "cannot look at branches every %s: expected gateway.poll to be at least %s", c.Poll, shortestPoll)
+	}
+	c.Projects = slices.Clone(c.Projects)
+	names := map[string]bool{}
+	for i := range c.Projects {
+		p := &c.Projects[i]
+		p.Forge = cmp.Or(p.Forge, "git")
+		if err := p.check(); err != nil {
+			return c, err
+		}
+		if names[p.Name] {
+			return c, fault.New(fault.Invalid, "cannot serve two projects named %q: expected one name each", p.Name)
+		}
+		names[p.Name] = true
+		if len(p.Branches) == 0 {
+			p.Branches = []string{"master"}
+		}
+	}
+	return c, nil
+}
+
+func (p Project) check() error {
+	if p.Name == "" || p.Repo == "" || p.CloneURL == "" {
+		return fault.New(fault.Invalid, "cannot serve project %q: name %q, repo %q and clone_url %q must be set", p.Name, p.Name, p.Repo, p.CloneURL)
+	}
+	kinds := []string{"git"}
+	for _, f := range forge.Forges() {
+		kinds = append(kinds, f.Name)
+	}
+	if !slices.Contains(kinds, p.Forge) {
+		return fault.New(fault.Invalid, "cannot serve project %q: its forge is %q, expected one of %v", p.Name, p.Forge, kinds)
+	}
+	for _, b := range p.Branches {
+		if !release.ValidRef(ref(star(b))) {
+			return fault.New(fault.Invalid, "cannot serve project %q: %q is no branch; expected a name such as \"master\", or one with a star", p.Name, b)
+		}
+	}
+	return nil
+}
