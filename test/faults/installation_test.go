@@ -19,7 +19,7 @@ projects:
   - {name: tiny, forge: gitea, repo: %[3]s, clone_url: "%[4]s", branches: [master], secrets: [HOOK], base_url: "%[5]s", token: FORGE}
 gateway: {poll: 1s}
 publisher: {root: %[1]s}
-executors: [{pool: default, slots: 2, drain: 2s}]
+executors: [{pool: default, slots: 2, drain: 2s, min_free: 16777216}]
 artifact_exporter: {destinations: [{name: exports, url: "file://%[1]s/exports"}]}
 `, s.dir, secrets, repo, s.forge.CloneURL(repo), s.forge.URL()),
 	} {
