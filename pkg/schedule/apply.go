@@ -55,16 +55,12 @@ func (s *State) mark(e event.Event) mark {
 	return m
 }
 
-// noteCause keeps what the run's intents follow from: its plan, or else the first that was heard of it. The plan's place
-// in the order is before all else.
+// noteCause keeps what the run's intents follow from: its plan, or while that is not known the first that was heard.
 func (r *run) noteCause(e event.Event, m mark) {
+	const later = 1 << 63 // than any plan
 	place := m.seq
-	switch e.Type {
-	case event.TypeRunPlanned, event.TypeRunRejected:
-		place = 1
-		if r.planned != nil || r.rejected {
-			return
-		}
+	if e.Type != event.TypeRunPlanned && e.Type != event.TypeRunRejected {
+		place |= later
 	}
 	if r.first == 0 || place < r.first {
 		r.first, r.cause = place, e.ID

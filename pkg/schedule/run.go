@@ -11,7 +11,7 @@ import (
 type run struct {
 	id     release.RunID
 	cause  string // id of the event that its intents follow from
-	first  uint64 // place of its first fact
+	first  uint64 // place of that event
 	tasks  map[release.TaskID]*task
 	list   []*task // in the order in which they were first named
 	specs  []*spec // of its tasks, the newest last

@@ -53,7 +53,7 @@ func TestLaws(t *testing.T) {
 // happens prove nothing.
 func TestSeededWorlds(t *testing.T) {
 	t.Parallel()
-	const worlds = 2000
+	const worlds = 1500
 	seen := map[string]int{}
 	for n := range worlds {
 		s := seed(n)
