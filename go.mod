@@ -125,3 +125,5 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
+
+exclude google.golang.org/genproto v0.0.0-20210917145530-b395a37504d4

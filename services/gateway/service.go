@@ -47,7 +47,7 @@ func newGateway(config Config, deps service.Deps, lister Lister) (*gateway, erro
 		return nil, err
 	}
 	return &gateway{
-		config: config, deps: deps, git: lister, patience: 8 * time.Second, // forges wait ten
+		config: config, deps: deps, git: lister, patience: 4 * time.Second, // Gitea waits five, the others ten
 		large: semaphore.NewWeighted(largeBodies), requests: newMetrics(deps.Registry),
 	}, nil
 }
