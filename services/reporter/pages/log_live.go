@@ -16,7 +16,7 @@ import (
 const (
 	// flushEvery is how long lines wait for others before they are sent: with the executor's own gathering, a line is
 	// on the screen in less than 100 ms.
-	flushEvery = 30 * time.Millisecond
+	flushEvery = 20 * time.Millisecond
 	// bufferMost bounds what waits for a slow client, in bytes of markup. The log itself waits in its stream.
 	bufferMost = 2 << 20
 	// stallMost is how long a full buffer waits for its client.
@@ -41,7 +41,7 @@ func (p *pages) logLive(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	from := firstLine(r)
-	feed := &feed{lines: newLines(from, math.MaxInt32, true), space: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
+	feed := newFeed(from, stallMost)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	done := make(chan error, 1)
@@ -69,11 +69,18 @@ type feed struct {
 	bytes int
 	space chan struct{} // told when there is room again
 	ready chan struct{} // told when there is something to send
+	stall time.Duration // how long a full buffer waits for its client
+}
+
+func newFeed(from int64, stall time.Duration) *feed {
+	return &feed{
+		lines: newLines(from, math.MaxInt32, true), space: make(chan struct{}, 1), ready: make(chan struct{}, 1), stall: stall,
+	}
 }
 
 // take waits while the client has too much before it, and gives it up when that does not change.
 func (f *feed) take(ctx context.Context, p live.Piece) error {
-	stalled := time.NewTimer(stallMost)
+	stalled := time.NewTimer(f.stall)
 	defer stalled.Stop()
 	for !f.add(p) {
 		select {

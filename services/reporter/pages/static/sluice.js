@@ -133,26 +133,41 @@
   });
 
   // --- live logs ------------------------------------------------------------------------------------------------
-  const most = 5000; // lines that are kept on the page
+  // Lines that come within one frame are one block: the browser lays out what is in sight, and what is too much goes
+  // block by block. The end is followed while the reader is at it; who has scrolled up stays where they are, and nothing
+  // is taken away above them.
+  const most = 4000; // lines that are kept on the page while its end is followed
   const lines = $("lines");
-  if (lines) lines.scrollTop = location.hash.startsWith("#L") ? lines.scrollTop : lines.scrollHeight;
+  if (lines && !location.hash.startsWith("#L")) lines.scrollTop = lines.scrollHeight;
   if (lines && lines.dataset.live) {
     const tail = $("tail"), notice = $("notice");
     const say = (text, bad) => { notice.textContent = text; notice.classList.toggle("bad", !!bad); };
-    let last = 0;
+    let last = 0, count = lines.childElementCount, follow = true, pending = "", partial = null, waiting = false;
+    lines.addEventListener("scroll", () => { follow = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40; }, { passive: true });
+    const size = (block) => block.tagName === "P" ? 1 : Number(block.dataset.n);
+    const draw = () => {
+      waiting = false;
+      if (pending) {
+        const block = document.createElement("div");
+        block.innerHTML = pending;
+        pending = "";
+        const n = block.childElementCount;
+        block.dataset.n = n;
+        block.style.containIntrinsicSize = "auto " + n * 1.172 + "rem";
+        lines.append(block);
+        count += n;
+        while (follow && count > most && lines.firstElementChild !== block) {
+          count -= size(lines.firstElementChild);
+          lines.firstElementChild.remove();
+        }
+        if (follow) lines.scrollTop = 1e9;
+      }
+      if (partial !== null) { tail.innerHTML = partial; partial = null; }
+    };
+    const soon = () => { if (!waiting) { waiting = true; document.hidden ? setTimeout(draw, 250) : requestAnimationFrame(draw); } };
     const source = new EventSource(lines.dataset.live);
-    // The end is followed while the reader is at it; who has scrolled up stays where they are, and nothing is taken
-    // away above them.
-    const atEnd = () => lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
-    source.addEventListener("lines", (e) => {
-      const follow = atEnd();
-      lines.insertAdjacentHTML("beforeend", e.data);
-      last = e.lastEventId;
-      if (!follow) return;
-      for (let extra = lines.childElementCount - most; extra > 0; extra--) lines.firstElementChild.remove();
-      lines.scrollTop = lines.scrollHeight;
-    });
-    source.addEventListener("tail", (e) => { if (tail.innerHTML !== e.data) tail.innerHTML = e.data; });
+    source.addEventListener("lines", (e) => { pending += e.data; last = e.lastEventId; soon(); });
+    source.addEventListener("tail", (e) => { partial = e.data; soon(); });
     source.addEventListener("dropped", () => say("This page could not keep up and was dropped at line " + last + "; it goes on from there.", true));
     source.addEventListener("problem", (e) => { say("The log cannot be read: " + e.data, true); source.close(); });
     source.addEventListener("done", () => { say("The attempt has ended."); source.close(); });

@@ -1,0 +1,75 @@
+package reporter
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/logs"
+)
+
+const (
+	linesPerSecond = 10_000
+	logSeconds     = 5
+)
+
+// BenchmarkLogLineToBrowser measures how long a line takes from the write of a task to the screen of a browser, at
+// 10 000 lines a second: through the executor's gathering (25 ms), the stream, this service, and the page's script, to
+// the frame in which it is painted.
+func BenchmarkLogLineToBrowser(b *testing.B) {
+	ctx := browser(b)
+	w := begin(b, Config{})
+	w.tell()
+	for b.Loop() {
+		must(b, chromedp.Do(ctx, chromedp.Navigate(w.url+w.path("running")+"/tasks/"+string(liveTask))))
+		becomes(b, ctx, `document.getElementById("notice").textContent === "Following."`)
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](watchLines))
+		must(b, err)
+		w.write(ctx)
+		becomes(b, ctx, fmt.Sprintf("window.late.length >= %d", linesPerSecond*logSeconds))
+		late, err := chromedp.Run(ctx, chromedp.Evaluate[[]float64]("window.late"))
+		must(b, err)
+		slices.Sort(late)
+		b.ReportMetric(late[len(late)/2], "p50-ms")
+		b.ReportMetric(late[len(late)*99/100], "p99-ms")
+		b.ReportMetric(late[len(late)-1], "max-ms")
+	}
+}
+
+// watchLines notes how old the lines are that come, in the frame in which they are painted.
+const watchLines = `(() => {
+	window.late = [];
+	const seen = (block) => { for (const p of block.children) one(p); };
+	const one = (p) => { const at = / at ([0-9.]+)$/.exec(p.textContent); if (at) window.late.push(performance.timeOrigin + performance.now() - Number(at[1])); };
+	new MutationObserver((changes) => { for (const c of changes) for (const b of c.addedNodes) seen(b); })
+		.observe(document.getElementById("lines"), { childList: true });
+	return true;
+})()`
+
+// write writes lines at an even pace, as a task does.
+func (w *world) write(ctx context.Context) {
+	out := logs.New(logs.Options{Every: 25 * time.Millisecond, Live: math.MaxInt64, Sink: func(c logs.Chunk) {
+		_, err := w.bus.PublishLog(bus.LogChunk{
+			Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: c.Number, FirstLine: c.FirstLine, Data: []byte(c.Text),
+		})
+		must(w.t, err)
+	}})
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	start := time.Now()
+	for n := 0; n < linesPerSecond*logSeconds && ctx.Err() == nil; {
+		<-tick.C
+		for due := int(time.Since(start).Seconds() * linesPerSecond); n < due && n < linesPerSecond*logSeconds; n++ {
+			_, err := fmt.Fprintf(out, "test_%06d of the long suite \x1b[32mPASSED\x1b[0m in a few ms at %.3f\n", n, float64(time.Now().UnixMicro())/1000)
+			must(w.t, err)
+		}
+	}
+	_, err := out.Close()
+	must(w.t, err)
+}
