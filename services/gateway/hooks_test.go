@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -258,27 +257,4 @@ func TestMissingSecret(t *testing.T) {
 			t.Errorf("%s, of the project whose secret is missing: %d %s", path, got.code, got.text)
 		}
 	}
-}
-
-// BenchmarkWebhook compares an accepted webhook with one durable publish on the same bus.
-func BenchmarkWebhook(b *testing.B) {
-	w := newWorld(b, Config{Projects: []Project{widget()}}, remote{}, bus.Options{})
-	n := 0
-	b.Run("publish", func(b *testing.B) {
-		for b.Loop() {
-			n++
-			c := release.Change{Kind: release.Push, Repo: "acme/bench", Ref: fmt.Sprint("refs/heads/b", n), Commit: numbered(n), Title: strings.Repeat("x", 100)}
-			if _, _, err := w.gateway.announce(b.Context(), c); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("webhook", func(b *testing.B) {
-		for b.Loop() {
-			n++
-			if got := w.push("acme/widget", "master", numbered(n), "s3cr3t"); got.code != http.StatusAccepted {
-				b.Fatal(got.text)
-			}
-		}
-	})
 }

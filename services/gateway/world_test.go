@@ -41,7 +41,7 @@ type remote map[string]release.Commit
 
 func (r remote) LsRemote(_ context.Context, _ string, patterns ...string) (map[string]release.Commit, error) {
 	if r == nil {
-		return nil, fault.New(fault.Transient, "the forge is away")
+		return nil, fault.New(fault.Transient, "cannot list the refs: the forge is away")
 	}
 	out := map[string]release.Commit{}
 	for ref, commit := range r {
@@ -207,7 +207,7 @@ func (w *world) facts() []event.Event {
 	defer f.Close()
 	var out []event.Event
 	for {
-		batch, err := f.Next(w.t.Context(), 5*time.Second)
+		batch, err := f.Next(w.t.Context(), 200*time.Millisecond) // all of it when the stream is empty
 		if err != nil {
 			w.t.Fatal(err)
 		}
