@@ -22,7 +22,7 @@ func TestColours(t *testing.T) {
 		"\x1b]8;;http://a\x1b\\link": "link",
 		"<b>&\"'":                    "&lt;b&gt;&amp;&#34;&#39;",
 		"a\x00b\x08c\td":             "abc\td",
-		"\x1b[31;<b>mx":              "&lt;b&gt;mx",
+		"\x1b[31;<b>mx":              "&gt;mx",
 		"\x1b":                       "",
 		"a\x1b[":                     "a",
 		"\u202eevil\u202c":           "evil",
