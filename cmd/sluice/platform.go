@@ -81,7 +81,11 @@ func makeExecutors(in *installation, deps service.Deps, cache *git.Cache) ([]ser
 		if cfg.Dir == "" {
 			cfg.Dir = filepath.Join(in.Dir, "executors", cfg.Pool+"-"+strconv.Itoa(i))
 		}
-		s, err := executor.New(cfg, deps, cache)
+		member := deps
+		if i > 0 { // Each has a heartbeat of its own.
+			member.Instance += "-" + strconv.Itoa(i)
+		}
+		s, err := executor.New(cfg, member, cache)
 		if err != nil {
 			return nil, err
 		}

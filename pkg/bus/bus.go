@@ -17,6 +17,7 @@ const maxPayload = 8 << 20
 
 // Bus is a connection to the streams. It is safe for concurrent use.
 type Bus struct {
+	server  *Server // when it is in this process
 	conn    *nats.Conn
 	js      jetstream.JetStream
 	log     *slog.Logger
@@ -38,21 +39,21 @@ type Options struct {
 }
 
 // Connect connects to a NATS server by URL and declares the streams.
-func Connect(ctx context.Context, url string, o Options) (*Bus, error) { return connect(ctx, url, o) }
+func Connect(ctx context.Context, url string, o Options) (*Bus, error) { return connect(ctx, nil, url, o) }
 
 // Connect connects to the embedded server and declares the streams.
 func (s *Server) Connect(ctx context.Context, o Options) (*Bus, error) {
-	return connect(ctx, "", o, nats.InProcessServer(s.nats))
+	return connect(ctx, s, "", o, nats.InProcessServer(s))
 }
 
-func connect(ctx context.Context, url string, o Options, more ...nats.Option) (*Bus, error) {
+func connect(ctx context.Context, server *Server, url string, o Options, more ...nats.Option) (*Bus, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	b := &Bus{log: o.Log, now: o.Now, metrics: newMetrics(o.Registry), options: o}
+	b := &Bus{server: server, log: o.Log, now: o.Now, metrics: newMetrics(o.Registry), options: o}
 	options := append([]nats.Option{
 		nats.Name(o.Name), nats.Token(o.Token), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
 		nats.RetryOnFailedConnect(false), nats.ErrorHandler(b.asyncError), nats.Timeout(5 * time.Second),

@@ -72,6 +72,9 @@ func (b *Bus) Claim(ctx context.Context, e event.Event) (bool, error) {
 
 // send hands an event to the connection without waiting for the stream.
 func (b *Bus) send(e event.Event) (jetstream.PubAckFuture, error) {
+	if err := b.server.room(); err != nil {
+		return nil, err
+	}
 	body, err := event.Encode(e)
 	if err != nil {
 		return nil, err

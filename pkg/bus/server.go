@@ -1,16 +1,23 @@
 package bus
 
 import (
-	"fmt"
-	"time"
+	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 )
 
 // Server is a NATS server in this process, with its streams in a directory. An acknowledged fact is on the disk: it
 // survives the loss of power, not only of the process.
 type Server struct {
+	dir     string
+	options server.Options
+	low     atomic.Bool  // the disk is nearly full
+	free    atomic.Int64 // bytes, when it was last looked at
+	closing chan struct{}
+	guarded chan struct{}
+
+	mu   sync.Mutex
 	nats *server.Server
 }
 
@@ -25,7 +32,7 @@ type ServerOptions struct {
 
 // Embed starts a server. Close ends it.
 func Embed(o ServerOptions) (*Server, error) {
-	opts := &server.Options{
+	opts := server.Options{
 		ServerName: "sluice", JetStream: true, StoreDir: o.Dir, SyncAlways: !o.NoSync, MaxPayload: maxPayload,
 		DontListen: o.Port == 0, Host: o.Host, Port: o.Port, Authorization: o.Token, NoLog: true, NoSigs: true,
 		JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: 1 << 40,
@@ -33,34 +40,29 @@ func Embed(o ServerOptions) (*Server, error) {
 	if opts.Host == "" {
 		opts.Host = "127.0.0.1"
 	}
-	ns, err := server.NewServer(opts)
-	if err != nil {
-		return nil, fmt.Errorf("cannot start the embedded NATS server in %s: %w", o.Dir, err)
+	s := &Server{dir: o.Dir, options: opts, closing: make(chan struct{}), guarded: make(chan struct{})}
+	var err error
+	if s.nats, err = startServer(&opts); err != nil {
+		return nil, err
 	}
-	ns.Start()
-	if !ns.ReadyForConnections(30*time.Second) || !ns.JetStreamEnabled() {
-		ns.Shutdown()
-		return nil, fmt.Errorf("cannot start the embedded NATS server in %s: not ready after 30s; is the directory "+
-			"writable, and does no other process use it?", o.Dir)
-	}
-	return &Server{nats: ns}, nil
+	go s.guard()
+	return s, nil
 }
 
 // URL is where others connect to, or "" without a socket.
 func (s *Server) URL() string {
-	if s.nats.Addr() == nil {
+	addr := s.current().Addr()
+	if addr == nil {
 		return ""
 	}
-	return "nats://" + s.nats.Addr().String()
-}
-
-// Option makes nats.Connect use the server in this process, without a socket.
-func (s *Server) Option(token string) []nats.Option {
-	return []nats.Option{nats.InProcessServer(s.nats), nats.Token(token)}
+	return "nats://" + addr.String()
 }
 
 // Close ends the server and waits until its files are closed.
 func (s *Server) Close() {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
+	close(s.closing)
+	<-s.guarded
+	ns := s.current()
+	ns.Shutdown()
+	ns.WaitForShutdown()
 }
