@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -49,7 +48,8 @@ type job struct {
 // took is what it cost.
 type took struct {
 	Seconds  float64
-	Resident int64 // bytes at most
+	CPU      float64 // seconds, of this process
+	Resident int64   // bytes at most
 }
 
 func bench(text string) error {
@@ -71,6 +71,7 @@ func bench(text string) error {
 		return err
 	}
 	t.Resident = usage.Maxrss << 10
+	t.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 	return json.NewEncoder(os.Stdout).Encode(t)
 }
 
@@ -132,33 +133,35 @@ func (j job) manager(ctx context.Context) error {
 //
 //	go test -run '^$' -bench S3 -benchtime 3x ./pkg/blob
 //
-// The ratios are to the median of the SDK's transfer manager and of sha256 alone in the same run.
+// The ratios are to the SDK's transfer manager and to sha256 alone in the same run, each the best of its tries; CPU time
+// is told too, since it can be compared on a machine that has other work.
 func BenchmarkS3(b *testing.B) {
 	server := blobtest.Serve(b)
 	bucket := server.Bucket(b, "bench", "")
-	all := map[string][]float64{}
-	resident := map[string]int64{}
+	best := map[string]took{}
 	for i := range b.N {
-		for _, what := range []string{"sha256", "manager", "known", "put"} {
+		ways := []string{"sha256", "manager", "known", "put"}
+		for turn := range ways {
+			what := ways[(turn+i)%len(ways)] // what the one before left to the disk falls on each in turn
 			j := job{What: what, Endpoint: server.Endpoint, Key: fmt.Sprintf("%s-%d", what, i), Size: 1 << 30}
 			t := inProcess(b, j)
-			all[what] = append(all[what], t.Seconds)
-			resident[what] = max(resident[what], t.Resident)
+			if old, ok := best[what]; ok {
+				t = took{min(t.Seconds, old.Seconds), min(t.CPU, old.CPU), max(t.Resident, old.Resident)}
+			}
+			best[what] = t
 			empty(b, bucket)
 		}
 	}
-	median := map[string]float64{}
-	for what, seconds := range all {
-		slices.Sort(seconds)
-		median[what] = seconds[len(seconds)/2]
-		b.ReportMetric(1024/median[what], what+"-MiB/s")
+	for what, t := range best {
+		b.ReportMetric(1024/t.Seconds, what+"-MiB/s")
+		b.ReportMetric(t.CPU, what+"-cpu-s")
 	}
 	for _, what := range []string{"known", "put"} {
-		b.ReportMetric(median["manager"]/median[what], what+"/manager")
-		b.ReportMetric(median["sha256"]/median[what], what+"/sha256")
+		b.ReportMetric(best["manager"].Seconds/best[what].Seconds, what+"/manager")
+		b.ReportMetric(best["sha256"].Seconds/best[what].Seconds, what+"/sha256")
 	}
-	for _, what := range []string{"sha256", "manager", "known", "put"} {
-		b.ReportMetric(float64(resident[what])/(1<<20), what+"-MiB-resident")
+	for _, what := range []string{"manager", "known", "put"} {
+		b.ReportMetric(float64(best[what].Resident)/(1<<20), what+"-MiB-resident")
 	}
 }
 

@@ -61,12 +61,14 @@ func (c Config) apply(o *s3.Options) {
 	}
 }
 
-// unsignedPayload keeps the signature from hashing the bytes once more: that is what an upload's speed would end at.
+// unsignedPayload keeps the signature from hashing the bytes once more, which takes as much time as all else of an upload.
+// Over https the client does so by itself.
 func unsignedPayload(stack *middleware.Stack) error {
-	if _, ok := stack.Finalize.Get((*v4.ComputePayloadSHA256)(nil).ID()); !ok {
-		return nil
-	}
-	return v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware(stack)
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("UnsignedPayload", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		return next.HandleInitialize(v4.SetPayloadHash(ctx, "UNSIGNED-PAYLOAD"), in)
+	}), middleware.Before)
 }
 
 func (c Config) httpClient() config.HTTPClient {

@@ -14,12 +14,12 @@ import (
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
-// An upload holds at most concurrency + 2 parts in memory: 30 MiB.
+// An upload holds at most concurrency + 2 parts in memory: 25 MiB.
 const (
 	// PartSize is the size of the parts of an upload in bytes, the least that servers take. What is smaller goes in one
 	// request.
 	PartSize    = 5 << 20
-	concurrency = 4
+	concurrency = 3
 
 	// MaxUnknown is the most that can be uploaded if the size is not said before, in bytes: there are at most 10 000 parts.
 	MaxUnknown = 10_000 * PartSize
