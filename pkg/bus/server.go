@@ -15,6 +15,7 @@ type Server struct {
 	low     atomic.Bool  // the disk is nearly full
 	free    atomic.Int64 // bytes, when it was last looked at
 	closing chan struct{}
+	once    sync.Once // closes closing
 	guarded chan struct{}
 
 	mu   sync.Mutex
@@ -58,9 +59,9 @@ func (s *Server) URL() string {
 	return "nats://" + addr.String()
 }
 
-// Close ends the server and waits until its files are closed.
+// Close ends the server and waits until its files are closed. Closing it again changes nothing.
 func (s *Server) Close() {
-	close(s.closing)
+	s.once.Do(func() { close(s.closing) })
 	<-s.guarded
 	ns := s.current()
 	ns.Shutdown()
