@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	httptransport "github.com/go-kit/kit/transport/http"
 
@@ -60,9 +61,7 @@ func (g *gateway) actions() map[string]act {
 		"POST /api/v1/runs/{run}/approve": g.onRun(func(r request) event.Payload {
 			return event.GateApproved{By: r.by, Note: r.body.Note}
 		}),
-		"POST /api/v1/runs/{run}/hold": g.onRun(func(r request) event.Payload {
-			return event.GateHeld{Request: r.id, By: r.by, Reason: r.body.Reason}
-		}),
+		"POST /api/v1/runs/{run}/hold": g.hold,
 		"POST /api/v1/runs/{run}/resume": g.onRun(func(r request) event.Payload {
 			return event.GateResumed{Request: r.id, By: r.by}
 		}),
@@ -90,14 +89,25 @@ func (g *gateway) decodeAction(_ context.Context, r *http.Request) (any, error) 
 		return nil, err
 	}
 	key := r.Header.Get("Idempotency-Key")
-	in := request{by: by, path: r.PathValue, id: release.Derive("request", by, r.URL.Path, key)}
-	switch {
-	case key == "":
-		in.id = strings.ToLower(rand.Text())
-	case len(key) > maxKey:
+	if len(key) > maxKey {
 		return nil, fault.New(fault.Invalid, "cannot read the request: its Idempotency-Key has %d bytes, at most %d are taken", len(key), maxKey)
 	}
-	return in, decodeBody(r, &in.body)
+	in := request{by: by, path: r.PathValue}
+	if err := decodeBody(r, &in.body); err != nil {
+		return nil, err
+	}
+	in.id, err = identify(by, r.URL.Path, key, in.body)
+	return in, err
+}
+
+// identify names a request. Under the same key the same request has the same name. One that says something else has
+// another: it would be taken for said already, and never done.
+func identify(by, path, key string, b body) (string, error) {
+	if key == "" {
+		return strings.ToLower(rand.Text()), nil
+	}
+	text, err := json.Marshal(b)
+	return release.Derive("request", by, path, key, string(text)), err
 }
 
 // decodeBody reads one JSON object, or nothing at all.
@@ -110,11 +120,27 @@ func decodeBody(r *http.Request, into *body) error {
 	}
 	if err == nil {
 		if _, more := d.Token(); errors.Is(more, io.EOF) {
-			return nil
+			return into.check()
 		}
 		err = errors.New("something follows the object")
 	}
 	return fault.New(fault.Invalid, "cannot read the request: its body is no JSON object of known fields: %w", err)
+}
+
+// check bounds what becomes part of facts that stay for ever.
+func (b body) check() error {
+	for name, text := range map[string]string{"reason": b.Reason, "note": b.Note} {
+		if !plain(text, maxText) {
+			return fault.New(fault.Invalid, "cannot read the request: its %s has %d bytes or control characters; at most %d bytes of plain text are taken",
+				name, len(text), maxText)
+		}
+	}
+	for _, task := range b.Tasks {
+		if !release.Token(string(task)) {
+			return fault.New(fault.Invalid, "cannot read the request: %.100q is no task; its id has letters, digits, - and _ only", task)
+		}
+	}
+	return nil
 }
 
 func (g *gateway) drain(ctx context.Context, r request) (done, error) {
@@ -133,5 +159,22 @@ func (g *gateway) replay(ctx context.Context, r request) (done, error) {
 	if err != nil || seq == 0 {
 		return done{}, fault.New(fault.Invalid, "cannot replay dead letter %q: expected its number", r.path("seq"))
 	}
-	return done{}, g.deps.Bus.Replay(ctx, seq)
+	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
+	defer cancel()
+	letters, err := g.deps.Bus.DeadLetters(ctx, seq, 1)
+	if err != nil {
+		return done{}, err
+	}
+	if len(letters) == 0 || letters[0].Seq != seq {
+		return done{}, &refusal{http.StatusNotFound, fault.New(fault.Invalid,
+			"cannot replay dead letter %d: there is none; list them with sluice deadletters list", seq)}
+	}
+	err = g.deps.Bus.Replay(ctx, seq)
+	if err != nil && !fault.Is(err, fault.Transient) {
+		return done{}, &refusal{http.StatusConflict, err} // the consumer's kind of error is not that of the request
+	}
+	return done{}, err
 }
+
+// replayTimeout is how long a consumer may work on a dead letter while somebody waits.
+const replayTimeout = 30 * time.Second

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,7 +192,7 @@ func TestActionsThatAreRefused(t *testing.T) {
 		{"/api/v1/runs/" + string(opened) + "/retry", `{"tasks": ["a"]}`, 409, "what was tested is what is published"},
 		{"/api/v1/pools/a.b/drain", "", 400, "letters, digits"},
 		{"/api/v1/deadletters/x/replay", "", 400, "expected its number"},
-		{"/api/v1/deadletters/7/replay", "", 400, "there is none"},
+		{"/api/v1/deadletters/7/replay", "", 404, "there is none"},
 	} {
 		got := w.do(k.path, k.body)
 		if got.code != k.code || !strings.Contains(got.text, k.says) {
@@ -206,6 +208,42 @@ func TestActionsThatAreRefused(t *testing.T) {
 	away := newActingWorld(t, nil)
 	if got := away.do("/api/v1/runs", `{"project": "widget", "branch": "master"}`); got.code != http.StatusServiceUnavailable {
 		t.Errorf("with the forge away: %d %s", got.code, got.text)
+	}
+}
+
+// A dead letter goes to its consumer once more, and is gone when that has taken it.
+func TestReplayOfADeadLetter(t *testing.T) {
+	t.Parallel()
+	w := newActingWorld(t, remote{})
+	var mended atomic.Bool
+	route := bus.On("mend", nil, func(context.Context, event.Event, event.ChangeReceived) ([]event.Payload, error) {
+		if mended.Load() {
+			return nil, nil
+		}
+		return nil, fault.New(fault.Invalid, "cannot take it")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.bus.Serve(ctx, "test", "/test/1", route) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	w.deliver("push-master-first.json")
+	var letters []bus.DeadLetter
+	for end := time.Now().Add(10 * time.Second); len(letters) == 0 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		letters, _ = w.bus.DeadLetters(t.Context(), 0, 10)
+	}
+	if len(letters) != 1 {
+		t.Fatalf("%d dead letters, expected 1", len(letters))
+	}
+	path := fmt.Sprintf("/api/v1/deadletters/%d/replay", letters[0].Seq)
+	if got := w.do(path, ""); got.code != http.StatusConflict || !strings.Contains(got.text, "cannot take it") {
+		t.Errorf("replayed before it was mended: %d %s", got.code, got.text)
+	}
+	mended.Store(true)
+	if got := w.do(path, ""); got.code != http.StatusAccepted {
+		t.Errorf("replayed: %d %s", got.code, got.text)
+	}
+	if letters, err := w.bus.DeadLetters(t.Context(), 0, 10); err != nil || len(letters) != 0 {
+		t.Errorf("%d dead letters are left, %v", len(letters), err)
 	}
 }
 

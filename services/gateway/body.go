@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sluiceci/sluice/pkg/fault"
 )
@@ -40,6 +43,16 @@ func (g *gateway) bounded(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+const (
+	maxName = 300  // of a repository, in bytes
+	maxText = 2000 // that a person gives with an action, in bytes
+)
+
+// plain reports whether a text that becomes part of a fact is short, and nothing that a terminal would obey.
+func plain(s string, limit int) bool {
+	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
 }
 
 // readBody reads a delivery. One that says that it is too large is refused unread.

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -43,7 +45,7 @@ func (c Config) checked() (Config, error) {
 		return c, fault.New(fault.Invalid, "cannot look at branches every %s: expected gateway.poll to be at least %s", c.Poll, shortestPoll)
 	}
 	c.Projects = slices.Clone(c.Projects)
-	names := map[string]bool{}
+	names, repos := map[string]bool{}, map[string]string{}
 	for i := range c.Projects {
 		p := &c.Projects[i]
 		p.Forge = cmp.Or(p.Forge, "git")
@@ -53,7 +55,10 @@ func (c Config) checked() (Config, error) {
 		if names[p.Name] {
 			return c, fault.New(fault.Invalid, "cannot serve two projects named %q: expected one name each", p.Name)
 		}
-		names[p.Name] = true
+		if other, taken := repos[strings.ToLower(p.Repo)]; taken {
+			return c, fault.New(fault.Invalid, "cannot serve projects %q and %q: both are repository %s, and runs are told apart by it", other, p.Name, p.Repo)
+		}
+		names[p.Name], repos[strings.ToLower(p.Repo)] = true, p.Name
 		if len(p.Branches) == 0 {
 			p.Branches = []string{"master"}
 		}
@@ -64,6 +69,10 @@ func (c Config) checked() (Config, error) {
 func (p Project) check() error {
 	if p.Name == "" || p.Repo == "" || p.CloneURL == "" {
 		return fault.New(fault.Invalid, "cannot serve project %q: name %q, repo %q and clone_url %q must be set", p.Name, p.Name, p.Repo, p.CloneURL)
+	}
+	if u, err := url.Parse(p.CloneURL); err == nil && u.User != nil && (u.Scheme != "ssh" || passworded(u)) {
+		return fault.New(fault.Invalid, "cannot serve project %q: its clone_url holds a credential, and clone_url is part of every event; "+
+			"expected one without, such as %s", p.Name, without(u))
 	}
 	kinds := []string{"git"}
 	for _, f := range forge.Forges() {
@@ -78,4 +87,13 @@ func (p Project) check() error {
 		}
 	}
 	return nil
+}
+
+func passworded(u *url.URL) bool { _, set := u.User.Password(); return set }
+
+// without is a URL without its user.
+func without(u *url.URL) string {
+	bare := *u
+	bare.User = nil
+	return bare.String()
 }

@@ -68,6 +68,10 @@ func (g *gateway) receive(ctx context.Context, d delivery) (received, error) {
 		return received{Ignored: "repository " + parsed.Repo + " is none of those whose webhook secret this is: " + strings.Join(owned, ", ")}, nil
 	}
 	change := parsed.Change
+	if !plain(change.HeadRepo, maxName) {
+		return received{}, fault.New(fault.Invalid, "cannot take pull request %d: the name of its head's repository has %d bytes or odd characters; "+
+			"expected a name such as \"owner/name\"", change.Number, len(change.HeadRepo))
+	}
 	// Where the commit is fetched from is the installation's word, never the delivery's.
 	change.Project, change.Repo, change.CloneURL = project.Name, project.Repo, project.CloneURL
 	run, event, err := g.announce(ctx, change)

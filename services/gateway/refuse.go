@@ -55,10 +55,7 @@ func (g *gateway) refuse(_ context.Context, err error, w http.ResponseWriter) {
 func meaning(err error) (status int, next string) {
 	var own *refusal
 	if errors.As(err, &own) {
-		if own.status == http.StatusForbidden {
-			return own.status, "ask the operator"
-		}
-		return own.status, "change the request"
+		return own.status, advice(own.status)
 	}
 	switch fault.Of(err) {
 	case fault.Transient:
@@ -71,5 +68,16 @@ func meaning(err error) (status int, next string) {
 		return http.StatusConflict, "look at the run first"
 	default:
 		return http.StatusInternalServerError, "send it again; when it fails again, tell the operator"
+	}
+}
+
+func advice(status int) string {
+	switch status {
+	case http.StatusForbidden:
+		return "ask the operator"
+	case http.StatusConflict:
+		return "mend what it says, then ask again"
+	default:
+		return "change the request"
 	}
 }

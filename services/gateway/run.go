@@ -47,6 +47,23 @@ func (g *gateway) said(ctx context.Context, run release.RunID, types ...event.Ty
 	return false, nil
 }
 
+// hold keeps a gate shut. One that has opened cannot be shut: whoever asks must learn that the release is on its way.
+func (g *gateway) hold(ctx context.Context, r request) (done, error) {
+	run, err := g.run(ctx, r, event.TypeChangeReceived)
+	if err != nil {
+		return done{}, err
+	}
+	opened, err := g.said(ctx, run, event.TypeGateOpened)
+	if err != nil {
+		return done{}, err
+	}
+	if opened {
+		return done{}, fault.New(fault.Conflict, "cannot hold run %s: its gate has opened, and its release is on its way", run)
+	}
+	id, err := g.say(ctx, run, event.GateHeld{Request: r.id, By: r.by, Reason: r.body.Reason})
+	return done{run, id}, err
+}
+
 // retry asks for tasks again, or, after a release that failed, for its targets to go on. Once the gate has opened the
 // candidate is what it is: no task is made again.
 func (g *gateway) retry(ctx context.Context, r request) (done, error) {

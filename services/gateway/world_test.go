@@ -30,6 +30,7 @@ import (
 // world is a gateway on a real bus, served over HTTP. Its loops run when a test starts them.
 type world struct {
 	t       testing.TB
+	dir     string // of the server's streams
 	server  *bus.Server
 	bus     *bus.Bus
 	gateway *gateway
@@ -70,7 +71,8 @@ func widget() Project {
 
 func newWorld(t testing.TB, config Config, lister Lister, options bus.Options) *world {
 	t.Helper()
-	server, err := bus.Embed(bus.ServerOptions{Dir: t.TempDir()})
+	dir := t.TempDir()
+	server, err := bus.Embed(bus.ServerOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,7 @@ func newWorld(t testing.TB, config Config, lister Lister, options bus.Options) *
 	}
 	front := httptest.NewServer(service.Handler(b, prometheus.NewRegistry(), &service.Health{}, g.service()))
 	t.Cleanup(front.Close)
-	return &world{t: t, server: server, bus: b, gateway: g, url: front.URL}
+	return &world{t: t, dir: dir, server: server, bus: b, gateway: g, url: front.URL}
 }
 
 // run runs the gateway's loops until the test ends.
