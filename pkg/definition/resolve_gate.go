@@ -42,6 +42,17 @@ func (r *resolver) gate() {
 			r.plan.Gate.Tests = append(r.plan.Gate.Tests, t.ID)
 		}
 	}
+	r.plan.Gate.Untested = r.untested()
+}
+
+// untested reports whether a gate without tests is meant: the definition asks for builds only, or the change cannot
+// publish and its tests are left out with reasons.
+func (r *resolver) untested() bool {
+	if len(r.plan.Gate.Tests) > 0 {
+		return false
+	}
+	buildsOnly := !slices.ContainsFunc(r.requires(), func(t Text) bool { return t.Value != "builds" })
+	return buildsOnly || !r.couldPublish()
 }
 
 func (r *resolver) requires() []Text {

@@ -24,6 +24,7 @@ type RunPlanned struct {
 	Skipped   int32                 `json:"skipped,omitempty"`   // left out, with reasons in the plan
 	GateTests []release.TaskID      `json:"gateTests,omitempty"` // tests that must succeed
 	GateOn    []release.ChangeKind  `json:"gateOn,omitempty"`    // kinds of change that may publish
+	Untested  bool                  `json:"untested,omitempty"`  // no test is required, on purpose
 	Targets   []TargetName          `json:"targets,omitempty"`
 	Warnings  []string              `json:"warnings,omitempty"`
 }

@@ -100,7 +100,10 @@ type Skipped struct {
 type Gate struct {
 	Builds bool             `json:"builds"`          // every build task succeeds (always demanded)
 	Tests  []release.TaskID `json:"tests,omitempty"` // these test tasks succeed
-	On     []string         `json:"on,omitempty"`    // kinds of change that may publish; "push" by default
+	// Untested says that none are demanded on purpose: the definition requires builds only, or the change cannot publish
+	// and every test was left out with its reason. Without it a gate that demands no test never opens.
+	Untested bool     `json:"untested,omitempty"`
+	On       []string `json:"on,omitempty"` // kinds of change that may publish; "push" by default
 }
 
 // Target is a place that artifacts are published to, as the definition configures it.

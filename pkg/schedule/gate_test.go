@@ -48,6 +48,7 @@ func TestGate(t *testing.T) {
 		"a test failed":           {append(noT2, event.TaskConcluded{Task: "t2", Outcome: release.Failure, Reason: "exit 1"}), "close 0", "tests: 1 of 2 required tests succeeded"},
 		"a test was skipped":      {append(noT2, event.TaskConcluded{Task: "t2", Outcome: release.Cancelled, Reason: "skipped"}), "close 0", "tests: 1 of 2 required tests succeeded"},
 		"a soft test failed":      {append(without(noT2, event.TypeTaskRequested, "t2"), requested("t2", asTest, soft), event.TaskConcluded{Task: "t2", Outcome: release.Failure}), "close 0", "tests: 1 of 2 required tests succeeded"},
+		"no test on purpose":      {pushed(func(p *event.RunPlanned) { p.GateTests, p.Untested = nil, true }), "open 0", ""},
 		"no test required":        {pushed(func(p *event.RunPlanned) { p.GateTests = nil }), "close 0", "tests: the plan requires no test, and what nothing tested is not passed"},
 		"one never requested":     {pushed(func(p *event.RunPlanned) { p.GateTests = append(p.GateTests, "t9") }), "close 0", "tests: 2 of 3 required tests succeeded"},
 		"a pull request":          {pushed(func(p *event.RunPlanned) { p.Change.Kind = release.PullRequest }), "close 0", "change: it is a pull_request, and the gate opens on [push]"},

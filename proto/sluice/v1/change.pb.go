@@ -443,9 +443,11 @@ type RunPlanned struct {
 	// Tests that must succeed.
 	GateTests []string `protobuf:"bytes,7,rep,name=gate_tests,json=gateTests,proto3" json:"gate_tests,omitempty"`
 	// Kinds of change that may publish.
-	GateOn        []string      `protobuf:"bytes,8,rep,name=gate_on,json=gateOn,proto3" json:"gate_on,omitempty"`
-	Targets       []*TargetName `protobuf:"bytes,9,rep,name=targets,proto3" json:"targets,omitempty"`
-	Warnings      []string      `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	GateOn   []string      `protobuf:"bytes,8,rep,name=gate_on,json=gateOn,proto3" json:"gate_on,omitempty"`
+	Targets  []*TargetName `protobuf:"bytes,9,rep,name=targets,proto3" json:"targets,omitempty"`
+	Warnings []string      `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// No test is required, on purpose.
+	Untested      bool `protobuf:"varint,11,opt,name=untested,proto3" json:"untested,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -548,6 +550,13 @@ func (x *RunPlanned) GetWarnings() []string {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *RunPlanned) GetUntested() bool {
+	if x != nil {
+		return x.Untested
+	}
+	return false
 }
 
 // TargetName names a target and its kind.
@@ -959,7 +968,7 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\";\n" +
 	"\rChangeIgnored\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xcc\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xe8\x02\n" +
 	"\n" +
 	"RunPlanned\x12)\n" +
 	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\x12\x12\n" +
@@ -973,7 +982,8 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\agate_on\x18\b \x03(\tR\x06gateOn\x12/\n" +
 	"\atargets\x18\t \x03(\v2\x15.sluice.v1.TargetNameR\atargets\x12\x1a\n" +
 	"\bwarnings\x18\n" +
-	" \x03(\tR\bwarnings\"4\n" +
+	" \x03(\tR\bwarnings\x12\x1a\n" +
+	"\buntested\x18\v \x01(\bR\buntested\"4\n" +
 	"\n" +
 	"TargetName\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
