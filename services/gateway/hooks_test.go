@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
@@ -135,18 +134,6 @@ func TestFullStreamAnswers503AndLosesNothing(t *testing.T) {
 	}
 	if facts := w.facts(); len(facts) != deliveries {
 		t.Errorf("%d facts in the end, expected %d", len(facts), deliveries)
-	}
-}
-
-func TestBusAwayAnswers503(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, Config{Projects: []Project{widget()}}, remote{}, bus.Options{})
-	w.gateway.patience = 200 * time.Millisecond
-	w.server.Close()
-	for range 2 {
-		if got := w.deliver("push-master-first.json"); got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
-			t.Errorf("%d %s", got.code, got.text)
-		}
 	}
 }
 
