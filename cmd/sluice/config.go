@@ -45,8 +45,9 @@ type installation struct {
 // project is a repository that Sluice serves: what the gateway and the reporter each need to know of it.
 type project struct {
 	gateway.Project `yaml:",inline"`
-	BaseURL         string `yaml:"base_url"` // of the forge's API; statuses go there
-	Token           string `yaml:"token"`    // name of the secret that sets statuses; none are set without it
+	ReleaseRefs     []string `yaml:"release_refs"` // globs of full refs that may publish; [refs/heads/master] when empty
+	BaseURL         string   `yaml:"base_url"`     // of the forge's API; statuses go there
+	Token           string   `yaml:"token"`        // name of the secret that sets statuses; none are set without it
 }
 
 // share gives each service its part of what is said once.
@@ -58,7 +59,12 @@ func (in *installation) share() {
 	if in.Publisher.Root == "" { // A definition must not write wherever the publisher can.
 		in.Publisher.Root = filepath.Join(in.Dir, "published")
 	}
+	in.Builder.Releases = map[string][]string{}
 	for _, p := range in.Projects {
+		if len(p.ReleaseRefs) == 0 {
+			p.ReleaseRefs = []string{"refs/heads/master"}
+		}
+		in.Builder.Releases[p.Repo] = p.ReleaseRefs
 		in.Gateway.Projects = append(in.Gateway.Projects, p.Project)
 		if p.Token != "" {
 			in.Reporter.Projects = append(in.Reporter.Projects, reporter.Project{

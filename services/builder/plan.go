@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
@@ -95,7 +96,23 @@ func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Pla
 	if err != nil {
 		return nil, rejected(change, err), nil
 	}
+	b.restrict(p)
 	return p, nil, nil
+}
+
+// restrict takes the right to publish from a plan whose ref the installation does not trust to release.
+func (b *builder) restrict(p *plan.Plan) {
+	if allowed, _ := p.Release.Allows(p.Change); !allowed {
+		return
+	}
+	for _, glob := range b.config.Releases[p.Change.Repo] {
+		if ok, _ := path.Match(glob, p.Change.Ref); ok {
+			return
+		}
+	}
+	p.Release, p.Targets = release.ReleasePolicy{}, nil
+	p.Warnings = append(p.Warnings, fmt.Sprintf(
+		"the definition at this commit says that %s releases, but the installation does not trust it to; add it to the project's release_refs", p.Change.Ref))
 }
 
 // definition reads the definition at the commit. That there is none, or no such commit, is a verdict; that the forge

@@ -17,6 +17,11 @@ type Config struct {
 	Set         []string `yaml:"-"`           // of every plan: `sluice run --set`
 	Select      []string `yaml:"-"`           // of every plan: `sluice run --select`
 	Planners    int      `yaml:"planners"`    // changes planned at once; 2 when 0
+
+	// Releases lists by repository the globs of full refs that may publish. A definition is part of the commit that it
+	// judges: without this, whoever can push any branch could write there that it is the release branch. A repository
+	// that is not listed never publishes.
+	Releases map[string][]string `yaml:"-"`
 }
 
 type builder struct {
