@@ -39,7 +39,9 @@ type Options struct {
 }
 
 // Connect connects to a NATS server by URL and declares the streams.
-func Connect(ctx context.Context, url string, o Options) (*Bus, error) { return connect(ctx, nil, url, o) }
+func Connect(ctx context.Context, url string, o Options) (*Bus, error) {
+	return connect(ctx, nil, url, o)
+}
 
 // Connect connects to the embedded server and declares the streams.
 func (s *Server) Connect(ctx context.Context, o Options) (*Bus, error) {
