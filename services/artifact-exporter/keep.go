@@ -8,14 +8,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// small files go several at once, since each waits for a disk or a server; large ones go alone, since each fills buffers.
+// Several files go at a time, since each waits for a disk or a server, as long as there is room in memory.
 const (
-	small   = 4 << 20 // bytes
 	atATime = 8
+	room    = 50 << 20 // bytes, of one destination
+	largest = 25 << 20 // bytes that a file of any size takes
 )
+
+// cost is what it takes in memory to keep a file, in bytes.
+func cost(f file) int64 { return min(2*f.size+64<<10, largest) }
 
 // blobFile is a blob under a path.
 func (x *exporter) blobFile(path string, d release.Digest, size int64, mediaType string) file {
@@ -44,27 +49,19 @@ func textFile(path string, text []byte) file {
 
 // keep writes files below a home.
 func (x *exporter) keep(ctx context.Context, home string, files ...file) error {
-	group, inner := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atATime)
 	for _, f := range files {
-		if f.size < small {
-			group.Go(func() error { return x.keepOne(inner, home, f) })
-		}
+		group.Go(func() error { return x.keepOne(ctx, home, f) })
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for _, f := range files {
-		if f.size >= small {
-			if err := x.keepOne(ctx, home, f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return group.Wait()
 }
 
 func (x *exporter) keepOne(ctx context.Context, home string, f file) error {
+	if err := x.room.Acquire(ctx, cost(f)); err != nil {
+		return fault.As(fault.Transient, err)
+	}
+	defer x.room.Release(cost(f))
 	if err := x.to.put(ctx, home+"/"+f.path, f); err != nil {
 		return fmt.Errorf("cannot keep %s of %s at %s: %w", f.path, home, x.name, err)
 	}

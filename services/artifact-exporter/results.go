@@ -3,7 +3,10 @@ package exporter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
@@ -46,8 +49,8 @@ func (x *exporter) results(ctx context.Context, d *bus.Delivery[event.RunFinishe
 		return err
 	}
 	s := summary{Run: r.id, Round: d.Data.Round, Outcome: d.Data.Outcome, Reason: d.Data.Reason, Attempts: []attempt{}, Files: []listed{}}
-	for _, t := range finished {
-		if err := x.addAttempt(ctx, r, home, t, &s); err != nil {
+	for part := range slices.Chunk(finished, 64) {
+		if err := x.addAttempts(ctx, r, home, part, &s); err != nil {
 			return err
 		}
 	}
@@ -65,19 +68,29 @@ func (x *exporter) results(ctx context.Context, d *bus.Delivery[event.RunFinishe
 	})
 }
 
-func (x *exporter) addAttempt(ctx context.Context, r *run, home string, t event.TaskFinished, s *summary) error {
-	files, err := x.attemptFiles(ctx, r, t)
-	if err != nil {
-		return fmt.Errorf("cannot keep the results of %s, attempt %d of %s: %w", r.id, t.Attempt, t.Task, err)
+// addAttempts keeps the files of some attempts at once, and adds them to the summary in their order.
+func (x *exporter) addAttempts(ctx context.Context, r *run, home string, attempts []event.TaskFinished, s *summary) error {
+	kept := make([][]file, len(attempts))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(atATime)
+	for i, t := range attempts {
+		group.Go(func() (err error) {
+			if kept[i], err = x.attemptFiles(inner, r, t); err != nil {
+				return fmt.Errorf("cannot keep the results of %s, attempt %d of %s: %w", r.id, t.Attempt, t.Task, err)
+			}
+			return x.keep(inner, home, kept[i]...)
+		})
 	}
-	if err := x.keep(ctx, home, files...); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	s.Attempts = append(s.Attempts, attempt{
-		Task: t.Task, Attempt: t.Attempt, Outcome: t.Outcome, Class: t.Class, Reason: t.Reason, Tests: t.Tests,
-	})
-	for _, f := range files {
-		s.Files = append(s.Files, listed{Path: f.path, Digest: f.digest, Size: f.size, MediaType: f.mediaType})
+	for i, t := range attempts {
+		s.Attempts = append(s.Attempts, attempt{
+			Task: t.Task, Attempt: t.Attempt, Outcome: t.Outcome, Class: t.Class, Reason: t.Reason, Tests: t.Tests,
+		})
+		for _, f := range kept[i] {
+			s.Files = append(s.Files, listed{Path: f.path, Digest: f.digest, Size: f.size, MediaType: f.mediaType})
+		}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -38,7 +40,8 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 		}
 		x := &exporter{
 			name: c.Name, projects: c.Projects, to: to, deps: deps, runs: newRuns(deps),
-			log: deps.Log.With("service", Name, "destination", c.Name),
+			room: semaphore.NewWeighted(room),
+			log:  deps.Log.With("service", Name, "destination", c.Name),
 		}
 		s.Routes = append(s.Routes, x.routes()...)
 		s.Loops = append(s.Loops, service.Loop{Name: "sweep-" + c.Name, Run: x.sweep})
@@ -56,6 +59,7 @@ type exporter struct {
 	to       destination
 	deps     service.Deps
 	runs     *runs
+	room     *semaphore.Weighted // of bytes in memory
 	log      *slog.Logger
 }
 
@@ -85,6 +89,21 @@ func idle() service.Loop {
 // abandoned is the age at which an unfinished upload can only be what a crash left.
 const abandoned = 24 * time.Hour
 
+// sweep removes what crashes left, now and every day. A destination that does not let it is told of once.
 func (x *exporter) sweep(ctx context.Context) error {
-	return x.to.sweep(ctx, x.deps.Now().Add(-abandoned))
+	for ctx.Err() == nil {
+		err := x.to.sweep(ctx, x.deps.Now().Add(-abandoned))
+		switch {
+		case fault.Is(err, fault.Denied) || fault.Is(err, fault.Invalid):
+			x.log.Warn("unfinished uploads stay until somebody removes them", "err", err)
+			return nil
+		case err != nil:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(abandoned):
+		}
+	}
+	return nil
 }
