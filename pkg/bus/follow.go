@@ -41,7 +41,11 @@ type Follower struct {
 	carried jetstream.Msg // read while a batch was full
 }
 
-const followBatch = 1024
+const (
+	followBatch = 1024
+	// followerGone is when the server forgets a follower that no longer asks; one that was only cut off begins anew.
+	followerGone = 15 * time.Second
+)
 
 // Follow begins to read. The follower ends with ctx, or with Close.
 func (b *Bus) Follow(ctx context.Context, f Following) (*Follower, error) {
@@ -49,7 +53,9 @@ func (b *Bus) Follow(ctx context.Context, f Following) (*Follower, error) {
 	if stream == "" {
 		stream = Facts
 	}
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: f.subjects(), DeliverPolicy: jetstream.DeliverAllPolicy}
+	cfg := jetstream.OrderedConsumerConfig{
+		FilterSubjects: f.subjects(), DeliverPolicy: jetstream.DeliverAllPolicy, InactiveThreshold: followerGone,
+	}
 	switch {
 	case f.Latest:
 		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
