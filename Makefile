@@ -12,9 +12,7 @@ demo:
 	bin/sluice up --demo $(ARGS)
 
 test:
-	scripts/prerequisites test
-	go vet ./...
-	go test -timeout 10m ./...
+	scripts/test
 
 lint:
 	scripts/lint
