@@ -18,7 +18,7 @@ type dialect struct {
 
 // SQLite is in the process: a statement costs little, and its driver looks for each value among all of a statement's.
 func sqliteDialect() dialect {
-	return dialect{driver: "sqlite", goose: goose.DialectSQLite3, rowid: true, chunks: []int{16, 4, 1}}
+	return dialect{driver: "sqlite", goose: goose.DialectSQLite3, rowid: true, chunks: []int{8, 2, 1}}
 }
 
 // PostgreSQL is a turn on the network away: the more rows in a statement the better.

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
 	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/logs"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 const (
@@ -72,4 +76,53 @@ func (w *world) write(ctx context.Context) {
 	}
 	_, err := out.Close()
 	must(w.t, err)
+}
+
+// BenchmarkFoldFromStream measures a rebuild: every fact of 10 000 tasks, out of the stream and into the tables.
+func BenchmarkFoldFromStream(b *testing.B) {
+	const tasks = 10_000
+	for b.Loop() {
+		b.StopTimer()
+		w := begin(b, Config{})
+		w.stop()
+		<-w.ended
+		must(b, w.bus.Publish(b.Context(), work(tasks)...))
+		start, before := time.Now(), cpu(b)
+		b.StartTimer()
+		w.serve(Config{Database: "sqlite://" + b.TempDir() + "/again.db"})
+		done := fmt.Sprintf(`"success":%d`, tasks)
+		for deadline := start.Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			if _, body := w.get("/api/v1/runs"); strings.Contains(body, done) {
+				break
+			}
+		}
+		b.ReportMetric(4*tasks/time.Since(start).Seconds(), "events/s")
+		b.ReportMetric(float64((cpu(b)-before).Microseconds())/(4*tasks), "cpu-µs/event")
+		w.stop()
+	}
+}
+
+// work is the four facts that each task costs.
+func work(tasks int) []event.Event {
+	var out []event.Event
+	for i := range tasks {
+		id := release.TaskID(fmt.Sprintf("noop-%06d", i))
+		for _, p := range []event.Payload{
+			event.TaskRequested{Task: id, Name: "noop", Job: "noop", Kind: release.Build, Pool: "linux"},
+			event.TaskDispatched{Task: id, Attempt: 1, Pool: "linux"},
+			event.TaskStarted{Task: id, Attempt: 1, Pool: "linux", Executor: "linux-1"},
+			event.TaskFinished{Task: id, Attempt: 1, Pool: "linux", Executor: "linux-1", Outcome: release.Success, Class: release.ClassOK},
+		} {
+			out = append(out, event.Root("4f2a9c1d-bench", "/executor/bench-1", time.Now(), p))
+		}
+	}
+	return out
+}
+
+// cpu is the time that this process has computed so far.
+func cpu(t testing.TB) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -12,7 +12,7 @@ const (
 	idleWait = time.Second
 	// linger is how long facts are gathered before they are written: a page is as old as that, and a transaction costs
 	// as much as many facts.
-	linger    = 20 * time.Millisecond
+	linger    = 30 * time.Millisecond
 	gatherMax = 2048
 )
 

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,11 +50,20 @@ func BenchmarkApply(b *testing.B) {
 					b.StopTimer()
 					m := openModel(b, url(b))
 					b.StartTimer()
-					start := time.Now()
+					start, before := time.Now(), cpu(b)
 					foldAll(b, m, events, size)
 					b.ReportMetric(float64(len(events))/time.Since(start).Seconds(), "events/s")
+					b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(len(events)), "cpu-µs/event")
 				}
 			})
 		}
 	}
+}
+
+// cpu is the time that this process has computed so far.
+func cpu(t testing.TB) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -27,6 +27,7 @@ const (
 type Model struct {
 	url     string
 	layouts []*layout
+	counted counted
 
 	mu      sync.Mutex // held while the database is opened
 	db      *store.DB  // nil until it is used for the first time

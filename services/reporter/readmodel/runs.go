@@ -2,8 +2,10 @@ package readmodel
 
 import (
 	"context"
+	"maps"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/store"
@@ -57,29 +59,69 @@ func (q RunsQuery) where() (string, []any) {
 	return strings.Join(terms, " AND "), args
 }
 
-// count fills in how many tasks of each run are in which state.
+// count fills in how many tasks of each run are in which state. What was counted holds until the run has a newer fact:
+// of the runs that a list shows most have ended.
 func (m *Model) count(ctx context.Context, runs []Run) error {
-	if len(runs) == 0 {
-		return nil
-	}
 	var args []any
 	at := map[release.RunID]int{}
-	for i := range runs {
-		args = append(args, string(runs[i].ID))
-		at[runs[i].ID] = i
-		runs[i].Tasks = Counts{}
+	for i, r := range runs {
+		if runs[i].Tasks = m.counted.get(r); runs[i].Tasks == nil {
+			runs[i].Tasks = Counts{}
+			args = append(args, string(r.ID))
+			at[r.ID] = i
+		}
+	}
+	if len(args) == 0 {
+		return nil
 	}
 	counts, err := collect(ctx, m,
 		"SELECT run, state, COUNT(*) FROM tasks WHERE run IN ("+store.In(len(args))+") GROUP BY run, state", args,
 		func(c *stateCount) []any { return []any{&c.run, opt(&c.state), &c.n} })
+	if err != nil {
+		return err
+	}
 	for _, c := range counts {
 		runs[at[c.run]].Tasks[c.state] += c.n
 	}
-	return err
+	for _, i := range at {
+		m.counted.put(runs[i])
+	}
+	return nil
 }
 
 type stateCount struct {
 	run   release.RunID
 	state string
 	n     int
+}
+
+// maxCounted is of how many runs the counts are kept.
+const maxCounted = 1000
+
+// counted keeps the counts of ended runs, as of their newest fact.
+type counted struct {
+	mu   sync.Mutex
+	runs map[release.RunID]Run
+}
+
+func (c *counted) get(r Run) Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.runs[r.ID]; known.Seq == r.Seq {
+		return maps.Clone(known.Tasks)
+	}
+	return nil
+}
+
+// put keeps a count. A run that goes on may have been counted with facts that are newer than its row: it is not kept.
+func (c *counted) put(r Run) {
+	if !r.Ended() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs == nil || len(c.runs) >= maxCounted {
+		c.runs = map[release.RunID]Run{}
+	}
+	c.runs[r.ID] = Run{ID: r.ID, Seq: r.Seq, Tasks: maps.Clone(r.Tasks)}
 }
