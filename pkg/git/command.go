@@ -75,6 +75,9 @@ func baseSettings() []setting {
 		{"submodule.recurse", "false"},
 		{"fetch.recurseSubmodules", "false"},
 		{"fetch.writeCommitGraph", "false"},
+		// A mirror's note that a commit is whole must not outlive the objects when the power fails.
+		{"core.fsync", "committed"},
+		{"core.fsyncMethod", "batch"},
 		{"advice.detachedHead", "false"},
 		{"credential.helper", ""}, // an empty value forgets every helper named before
 		{"http.lowSpeedLimit", "1"},

@@ -3,12 +3,13 @@
 //
 // What holds:
 //
-//   - A commit counts as present only when "refs/sluice/<commit>" names it in the mirror. git writes that ref after it
-//     has checked that everything below the commit arrived, so a fetch that was killed half way is never taken for a
+//   - A commit counts as present only when the mirror has a note of it, which is written after git has checked that
+//     everything below the commit arrived and is on the disk. A fetch that was killed half way is never taken for a
 //     whole one.
 //   - One writer per mirror, in this process and between processes: a lock on a file beside the mirror, which the
 //     running git holds too. If this process dies, its orphaned git is waited for before anybody else writes.
-//   - Nothing is pruned. Work trees borrow the mirror's objects (alternates) and need neither network nor a copy; they
+//   - No object is ever removed, though only the newest commits have refs: a fetch stays as quick as the first one was.
+//     Do not run "git gc" or "git prune" in a mirror; remove the whole mirror instead, when no attempt runs. Work trees borrow the mirror's objects (alternates) and need neither network nor a copy; they
 //     live no longer than the mirror's directory.
 //   - git runs without hooks, prompts, system and user configuration, replacement objects, submodules and filters, over
 //     file, http, https, ssh and git only. The one exception is Snapshot, which reads a person's own repository with

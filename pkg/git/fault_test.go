@@ -234,8 +234,8 @@ func TestFetchAfterAKilledOne(t *testing.T) {
 	}
 	mirrors, _ := filepath.Glob(filepath.Join(dir, "*.git"))
 	ref := filepath.Join(mirrors[0], "refs/sluice", string(commit))
-	tree := r.git("rev-parse", "HEAD^{tree}")
-	for _, path := range []string{ref, filepath.Join(mirrors[0], "objects", tree[:2], tree[2:])} {
+	tree, note := r.git("rev-parse", "HEAD^{tree}"), filepath.Join(mirrors[0], "sluice", string(commit[:2]), string(commit[2:]))
+	for _, path := range []string{ref, note, filepath.Join(mirrors[0], "objects", tree[:2], tree[2:])} {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}

@@ -40,10 +40,14 @@ func (c *Cache) fetch(ctx context.Context, r remote, m *mirror, commit release.C
 		return err
 	}
 	f := fetching{cache: c, remote: r, mirror: m, commit: commit, call: call{dir: m.path, held: held}}
-	if f.whole(ctx) {
-		return nil
+	if m.may(commit) && f.whole(ctx) {
+		return m.whole(commit)
 	}
-	return f.get(ctx, refs)
+	if err := f.get(ctx, refs); err != nil {
+		return err
+	}
+	f.keep(ctx)
+	return m.whole(commit)
 }
 
 // fetching is one fetch into a mirror whose lock is held.
@@ -101,14 +105,10 @@ func (f fetching) ask(ctx context.Context, specs ...string) error {
 }
 
 // whole reports whether the commit and everything below it are in the mirror already, by way of another ref or of a
-// fetch that went further than its ref. If so it gets its ref.
+// fetch that was killed when all was done but the note.
 func (f fetching) whole(ctx context.Context) bool {
 	k := f.call
 	k.args = []string{"rev-list", "--objects", "--quiet", string(f.commit), "--not", "--all"}
-	if _, err := f.cache.run(ctx, k); err != nil {
-		return false
-	}
-	k.args = []string{"update-ref", f.mirror.ref(f.commit), string(f.commit)}
 	_, err := f.cache.run(ctx, k)
 	return err == nil
 }

@@ -23,10 +23,35 @@ type mirror struct {
 
 func (m *mirror) ref(commit release.Commit) string { return "refs/sluice/" + string(commit) }
 
-// has reports whether the commit and everything below it are there. Refs are never packed, so a file tells.
+// mark is the file that says that a commit is whole.
+func (m *mirror) mark(commit release.Commit) string {
+	return filepath.Join(m.path, "sluice", string(commit[:2]), string(commit[2:]))
+}
+
+// has reports whether the commit and everything below it are there.
 func (m *mirror) has(commit release.Commit) bool {
-	_, err := os.Stat(filepath.Join(m.path, filepath.FromSlash(m.ref(commit))))
+	_, err := os.Stat(m.mark(commit))
 	return err == nil
+}
+
+// may reports whether an object could be there at all; it spares a new commit a look by git. Objects of a pack are not
+// looked for.
+func (m *mirror) may(commit release.Commit) bool {
+	_, err := os.Stat(filepath.Join(m.path, "objects", string(commit[:2]), string(commit[2:])))
+	packs, _ := filepath.Glob(filepath.Join(m.path, "objects", "pack", "*.pack"))
+	return err == nil || len(packs) > 0
+}
+
+// whole notes that a commit is there with everything below it: git has said so, and has written it to the disk.
+func (m *mirror) whole(commit release.Commit) error {
+	err := os.MkdirAll(filepath.Dir(m.mark(commit)), 0o755)
+	if err == nil {
+		err = os.WriteFile(m.mark(commit), nil, 0o644)
+	}
+	if err != nil {
+		return fault.New(fault.Internal, "cannot note commit %s in a git mirror: %w", commit.Short(), err)
+	}
+	return nil
 }
 
 // lock waits for the right to write. Closing the file gives it back; a git that was given the file keeps it until it ends.
@@ -79,7 +104,7 @@ func (m *mirror) prepare() error {
 		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n"
 	}
 	// HEAD is written last: it is what says that the repository is whole.
-	return layOut(m.path, "objects/info", "refs/sluice", [2]string{"config", config}, [2]string{"HEAD", "ref: refs/heads/none\n"})
+	return layOut(m.path, "objects/info", "refs/sluice", "sluice", [2]string{"config", config}, [2]string{"HEAD", "ref: refs/heads/none\n"})
 }
 
 // layOut makes directories and files below root, in order: what "git init" does, without a process.
