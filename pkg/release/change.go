@@ -90,11 +90,14 @@ type ReleasePolicy struct {
 	Also      []string `json:"also,omitempty"`      // globs of further branches, "releases/*"
 	Tags      []string `json:"tags,omitempty"`      // globs of tags that release, "v*"
 	Approvals int32    `json:"approvals,omitempty"` // people who must approve before the gate opens
+	Denied    string   `json:"denied,omitempty"`    // why the installation lets this change publish nothing, whatever the rest says
 }
 
 // Allows reports whether a change may publish, with the reason.
 func (p ReleasePolicy) Allows(c Change) (bool, string) {
 	switch {
+	case p.Denied != "":
+		return false, p.Denied
 	case c.Verified == Local:
 		return false, "a run of a working directory never publishes"
 	case c.Kind == PullRequest || c.Fork:

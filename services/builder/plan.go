@@ -110,9 +110,9 @@ func (b *builder) restrict(p *plan.Plan) {
 			return
 		}
 	}
-	p.Release, p.Targets = release.ReleasePolicy{}, nil
-	p.Warnings = append(p.Warnings, fmt.Sprintf(
-		"the definition at this commit says that %s releases, but the installation does not trust it to; add it to the project's release_refs", p.Change.Ref))
+	p.Targets = nil
+	p.Release.Denied = "the definition lets " + p.Change.Ref + " publish, but the installation does not: it is not in the project's release_refs"
+	p.Warnings = append(p.Warnings, p.Release.Denied)
 }
 
 // definition reads the definition at the commit. That there is none, or no such commit, is a verdict; that the forge

@@ -265,7 +265,9 @@ type ReleasePolicy struct {
 	// Globs of tags that release, "v*".
 	Tags []string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty"`
 	// People who must approve before the gate opens.
-	Approvals     int32 `protobuf:"varint,4,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	Approvals int32 `protobuf:"varint,4,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	// Why the installation lets this change publish nothing, whatever the rest says.
+	Denied        string `protobuf:"bytes,5,opt,name=denied,proto3" json:"denied,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -326,6 +328,13 @@ func (x *ReleasePolicy) GetApprovals() int32 {
 		return x.Approvals
 	}
 	return 0
+}
+
+func (x *ReleasePolicy) GetDenied() string {
+	if x != nil {
+		return x.Denied
+	}
+	return ""
 }
 
 // ChangeReceived says that a revision arrived. One run may hear of its commit by a push and by a pull request: the key
@@ -958,12 +967,13 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"parameters\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"m\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x85\x01\n" +
 	"\rReleasePolicy\x12\x16\n" +
 	"\x06branch\x18\x01 \x01(\tR\x06branch\x12\x12\n" +
 	"\x04also\x18\x02 \x03(\tR\x04also\x12\x12\n" +
 	"\x04tags\x18\x03 \x03(\tR\x04tags\x12\x1c\n" +
-	"\tapprovals\x18\x04 \x01(\x05R\tapprovals\";\n" +
+	"\tapprovals\x18\x04 \x01(\x05R\tapprovals\x12\x16\n" +
+	"\x06denied\x18\x05 \x01(\tR\x06denied\";\n" +
 	"\x0eChangeReceived\x12)\n" +
 	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\";\n" +
 	"\rChangeIgnored\x12\x12\n" +
