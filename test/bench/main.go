@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 	"text/tabwriter"
 	"time"
 )
@@ -42,9 +43,10 @@ func main() {
 	asJSON := flag.Bool("json", false, "print JSON")
 	binary := flag.String("sluice", "bin/sluice", "the binary to measure")
 	tasks := flag.Int("tasks", 1000, "no-op tasks of the throughput run")
+	only := flag.String("only", "", "measure this alone: idle, webhook, start or tasks")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	rows, err := bench(ctx, *binary, *tasks)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	rows, err := bench(ctx, *binary, *tasks, *only)
 	stop()
 	if err == nil {
 		err = print(rows, *asJSON)
@@ -56,7 +58,11 @@ func main() {
 }
 
 // bench measures the limits, then Sluice.
-func bench(ctx context.Context, binary string, tasks int) ([]row, error) {
+func bench(ctx context.Context, binary string, tasks int, only string) ([]row, error) {
+	steps, err := choose(only, tasks)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
 		return nil, err
@@ -73,27 +79,43 @@ func bench(ctx context.Context, binary string, tasks int) ([]row, error) {
 	}
 	defer p.stop()
 	var rows []row
-	for _, step := range []struct {
-		what string
-		run  func(context.Context, *sluice, machine) ([]row, error)
-	}{
-		{"idle", measureIdle},
-		{"webhooks", measureWebhook},
-		{"start of a process", measureStart},
-		{fmt.Sprintf("%d no-op tasks", tasks), func(ctx context.Context, p *sluice, m machine) ([]row, error) {
-			return measureThroughput(ctx, p, m, tasks)
-		}},
-	} {
-		say("measuring " + step.what)
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	for _, step := range steps {
+		say("measuring " + step.name)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		more, err := step.run(ctx, p, m)
 		cancel()
 		if err != nil {
-			return rows, fmt.Errorf("cannot measure %s: %w\n%s", step.what, err, p.tail())
+			return rows, fmt.Errorf("cannot measure %s: %w\n%s", step.name, err, p.tail())
 		}
 		rows = append(rows, more...)
 	}
 	return rows, nil
+}
+
+// step is what -only chooses.
+type step struct {
+	name string
+	run  func(context.Context, *sluice, machine) ([]row, error)
+}
+
+func choose(only string, tasks int) ([]step, error) {
+	steps := []step{
+		{"idle", measureIdle},
+		{"webhook", measureWebhook},
+		{"start", measureStart},
+		{"tasks", func(ctx context.Context, p *sluice, m machine) ([]row, error) {
+			return measureThroughput(ctx, p, m, tasks)
+		}},
+	}
+	if only == "" {
+		return steps, nil
+	}
+	for _, s := range steps {
+		if s.name == only {
+			return []step{s}, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot measure %q: expected idle, webhook, start or tasks", only)
 }
 
 func say(text string) { fmt.Fprintln(os.Stderr, text+" …") }

@@ -9,9 +9,13 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 )
 
-// oneTask is a definition with one task, which writes the time at which it starts.
+// rest is the end of each definition: a test, since the gate of a release that nothing tested stays shut. It starts after
+// all builds have ended, so that what is measured of these is over by then.
+const rest = "tests:\n  nothing: {run: \":\", checkout: none}\ngate: {require: [builds, tests]}\n"
+
+// oneTask is a definition with one build, which writes the time at which it starts.
 func oneTask(p probe) string {
-	return "project: bench\nbuilds:\n  probe: {run: \"" + p.script() + "\", checkout: none}\ngate: {require: [builds]}\n"
+	return "project: bench\nbuilds:\n  probe: {run: \"" + p.script() + "\", checkout: none}\n" + rest
 }
 
 // measureIdle is what Sluice costs while nothing happens.
@@ -111,7 +115,7 @@ func measureThroughput(ctx context.Context, p *sluice, m machine, tasks int) ([]
 	for i := range tasks {
 		numbers = append(numbers, fmt.Sprintf("%q", fmt.Sprint(i)))
 	}
-	commit, err := p.commit(ctx, "project: bench\nbuilds:\n  noop: {matrix: {n: ["+strings.Join(numbers, ", ")+"]}, run: \":\", checkout: none}\ngate: {require: [builds]}\n")
+	commit, err := p.commit(ctx, "project: bench\nbuilds:\n  noop: {matrix: {n: ["+strings.Join(numbers, ", ")+"]}, run: \":\", checkout: none}\n"+rest)
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +148,15 @@ func measureThroughput(ctx context.Context, p *sluice, m machine, tasks int) ([]
 	}, err
 }
 
-// span is from the first request of a task to the last end of one.
+// span is from the first request of a task to the last end of a build.
 func span(facts []event.Event) (first, last time.Time) {
 	first = at(facts, event.TypeTaskRequested)
 	for _, e := range facts {
-		if e.Type == event.TypeTaskFinished {
+		switch e.Type {
+		case event.TypeTaskFinished:
 			last = e.Time
+		case event.TypeCandidateAssembled: // the builds are over
+			return first, last
 		}
 	}
 	return first, last

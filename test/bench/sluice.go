@@ -186,17 +186,23 @@ func (p *sluice) finish(ctx context.Context, run release.RunID) ([]event.Event, 
 		if err != nil {
 			return seen, err
 		}
-		seen = append(seen, batch.Events...)
-		if len(seen) == 0 {
-			continue
-		}
-		if end, ok := seen[len(seen)-1].Data.(event.RunFinished); ok {
-			if end.Outcome != release.Success {
-				return seen, fmt.Errorf("run %s ended with %s: %s", run, end.Outcome, end.Reason)
+		for _, e := range batch.Events {
+			seen = append(seen, e)
+			if end, ok := e.Data.(event.RunFinished); ok {
+				return seen, verdict(run, end)
 			}
-			return seen, nil
+		}
+		if len(batch.Events) == 0 {
+			return seen, fmt.Errorf("run %s stands still: nothing happened for a minute after %d facts", run, len(seen))
 		}
 	}
+}
+
+func verdict(run release.RunID, end event.RunFinished) error {
+	if end.Outcome == release.Success {
+		return nil
+	}
+	return fmt.Errorf("run %s ended with %s: %s", run, end.Outcome, end.Reason)
 }
 
 // resident is the memory of the process, in MiB.
