@@ -20,8 +20,9 @@ import (
 
 // repo is a real repository that tests push to.
 type repo struct {
-	t   testing.TB
-	dir string
+	t    testing.TB
+	dir  string
+	born bool // has a commit
 }
 
 func newRepo(t testing.TB) *repo {
@@ -50,10 +51,16 @@ func (r *repo) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// commit makes a commit upon what is checked out and puts a branch there, in one step: whoever looks sees no half of it.
 func (r *repo) commit(branch string) release.Commit {
 	r.t.Helper()
-	r.git("checkout", "-q", "-B", branch)
+	if r.born {
+		r.git("checkout", "-q", "--detach")
+	}
 	r.git("commit", "-q", "--allow-empty", "-m", "on "+branch+" at "+time.Now().String())
+	r.git("checkout", "-q", "--detach")
+	r.git("branch", "-q", "-f", branch)
+	r.born = true
 	return release.Commit(r.git("rev-parse", "HEAD"))
 }
 

@@ -94,15 +94,17 @@ func newWorld(t testing.TB, config Config, lister Lister, options bus.Options) *
 	return &world{t: t, dir: dir, server: server, bus: b, gateway: g, url: front.URL}
 }
 
-// run runs the gateway's loops until the test ends.
-func (w *world) run() {
+// run runs the gateway's loops until the test ends, or the function that it returns is called.
+func (w *world) run() (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
-	ended := make(chan struct{})
+	ended, g := make(chan struct{}), w.gateway
 	go func() {
 		defer close(ended)
-		_ = service.Run(ctx, w.gateway.deps, &service.Health{}, w.gateway.service()) // it has no routes that could fail
+		_ = service.Run(ctx, g.deps, &service.Health{}, g.service()) // it has no routes that could fail
 	}()
-	w.t.Cleanup(func() { cancel(); <-ended })
+	stop = func() { cancel(); <-ended }
+	w.t.Cleanup(stop)
+	return stop
 }
 
 // answer is what came back over HTTP.
