@@ -141,6 +141,7 @@ func (p *platform) open(ctx context.Context, log *slog.Logger, names []string) e
 	if p.deps.Blobs, err = blob.Open(ctx, p.in.Blobs); err != nil {
 		return err
 	}
+	p.sweep(ctx)
 	if p.deps.Bus, err = p.connect(ctx); err != nil {
 		return err
 	}
@@ -160,6 +161,17 @@ func (p *platform) open(ctx context.Context, log *slog.Logger, names []string) e
 		p.services = append(p.services, made...)
 	}
 	return nil
+}
+
+// sweep removes what uploads that were cut off a day ago left in the blob store, beside everything else.
+func (p *platform) sweep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	go func() {
+		defer cancel()
+		if err := blob.Sweep(ctx, p.deps.Blobs, time.Now().Add(-24*time.Hour)); err != nil && ctx.Err() == nil {
+			p.deps.Log.Warn("cannot sweep the blob store; the next start tries again", "err", err)
+		}
+	}()
 }
 
 // connect connects to the external server, or starts one here.

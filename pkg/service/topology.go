@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/sluiceci/sluice/pkg/event"
 )
@@ -20,7 +21,8 @@ func Topology(services ...Service) []Link {
 	var out []Link
 	for _, s := range services {
 		for _, r := range s.Routes {
-			out = append(out, Link{s.Name, r.Name, []event.Type{r.Hears}, r.Says})
+			part := strings.Join(append([]string{r.Name}, r.Keys...), " ")
+			out = append(out, Link{s.Name, part, []event.Type{r.Hears}, r.Says})
 		}
 		for _, l := range s.Loops {
 			out = append(out, Link{s.Name, l.Name, l.Hears, l.Says})
