@@ -45,6 +45,7 @@ type installation struct {
 // project is a repository that Sluice serves: what the gateway and the reporter each need to know of it.
 type project struct {
 	gateway.Project `yaml:",inline"`
+	CloneToken      string   `yaml:"clone_token"`  // name of the secret that git shows to clone_url; public without it
 	ReleaseRefs     []string `yaml:"release_refs"` // globs of full refs that may publish; [refs/heads/master] when empty
 	BaseURL         string   `yaml:"base_url"`     // of the forge's API; statuses go there
 	Token           string   `yaml:"token"`        // name of the secret that sets statuses; none are set without it

@@ -146,7 +146,7 @@ func (p *platform) open(ctx context.Context, log *slog.Logger, names []string) e
 		return err
 	}
 	p.closers = append(p.closers, p.deps.Bus.Close)
-	cache, err := git.New(filepath.Join(p.in.Dir, "git"), git.Options{})
+	cache, err := git.New(filepath.Join(p.in.Dir, "git"), git.Options{Credentials: p.credential})
 	if err != nil {
 		return err
 	}
@@ -161,6 +161,17 @@ func (p *platform) open(ctx context.Context, log *slog.Logger, names []string) e
 		p.services = append(p.services, made...)
 	}
 	return nil
+}
+
+// credential is what git shows to a project's remote, and to no other.
+func (p *platform) credential(_ context.Context, url string) (git.Credential, error) {
+	for _, project := range p.in.Projects {
+		if project.CloneURL == url && project.CloneToken != "" {
+			token, err := p.deps.Secret(project.CloneToken)
+			return git.Credential{Password: token}, err
+		}
+	}
+	return git.Credential{}, nil
 }
 
 // sweep removes what uploads that were cut off a day ago left in the blob store, beside everything else.
