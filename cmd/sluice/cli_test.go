@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -26,15 +27,20 @@ func sluice(t *testing.T, args ...string) ran {
 
 func sluiceWithin(ctx context.Context, args ...string) ran {
 	var out, talk bytes.Buffer
+	code := sluiceTo(ctx, &out, &talk, args...)
+	return ran{code, out.String(), talk.String()}
+}
+
+func sluiceTo(ctx context.Context, out, talk io.Writer, args ...string) int {
 	c := rootCommand()
 	c.SetArgs(args)
-	c.SetOut(&out)
-	c.SetErr(&talk)
+	c.SetOut(out)
+	c.SetErr(talk)
 	err := c.ExecuteContext(ctx)
 	if err != nil && err.Error() != "" {
-		fmt.Fprintln(&talk, "sluice:", err)
+		fmt.Fprintln(talk, "sluice:", err)
 	}
-	return ran{exitCode(err), out.String(), talk.String()}
+	return exitCode(err)
 }
 
 func TestUsageErrorsExitWith64(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/sluiceci/sluice/pkg/client"
+	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -148,14 +150,45 @@ func TestDownloadedArtifactsAreCompared(t *testing.T) {
 	}
 }
 
-// TestTailFollowsTheBus listens directly: the newest facts, then what comes.
+// TestTailFollowsTheBus listens directly: the newest facts, then what comes, until it is interrupted.
 func TestTailFollowsTheBus(t *testing.T) {
 	t.Parallel()
 	w := told(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	got := sluiceWithin(ctx, w.args("events tail --last 5 --json")...)
-	if lines := strings.Count(got.out, "\n"); lines != 5 || !strings.Contains(got.out, string(w.runs["running"])) {
-		t.Errorf("%d lines, want 5 of the running run: %s %s", lines, got.out, got.talk)
+	ctx, interrupt := context.WithCancel(t.Context())
+	lines := make(lineWriter, 64)
+	ended := make(chan int, 1)
+	go func() { ended <- sluiceTo(ctx, lines, io.Discard, w.args("events tail --last 5 --json")...) }()
+	next := func() string {
+		select {
+		case line := <-lines:
+			return line
+		case <-time.After(20 * time.Second):
+			t.Fatal("no line came within 20s")
+			return ""
+		}
 	}
+	for range 5 {
+		if line := next(); !strings.Contains(line, string(w.runs["running"])) {
+			t.Errorf("%s is not of the newest run", line)
+		}
+	}
+	news := event.Root(w.runs["running"], "/test/x", time.Now(), event.GateHeld{Request: "r", By: "ada", Reason: "new \x1b[2Jdisks"})
+	must(t, w.bus.Publish(t.Context(), news))
+	if line := next(); !strings.Contains(line, `"type":"gate.held"`) || !strings.Contains(line, `"by":"ada"`) {
+		t.Errorf("the next is %s, want what was just said", line)
+	}
+	interrupt()
+	if code := <-ended; code != release.Cancelled.ExitCode() {
+		t.Errorf("interrupted, it exits with %d, want 3", code)
+	}
+}
+
+// lineWriter gives each line that is written to whoever reads.
+type lineWriter chan string
+
+func (w lineWriter) Write(p []byte) (int, error) {
+	for line := range strings.Lines(string(p)) {
+		w <- line
+	}
+	return len(p), nil
 }

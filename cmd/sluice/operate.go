@@ -143,7 +143,7 @@ func topCommand() *cobra.Command {
 		return nil
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
-		if s.live && !s.json {
+		if s.live != nil && !s.json {
 			return s.top(ctx, every)
 		}
 		now, err := s.snapshot(ctx)
@@ -183,7 +183,7 @@ func (s *session) snapshot(ctx context.Context) (view.Top, error) {
 
 // top draws a snapshot again and again until somebody ends it.
 func (s *session) top(ctx context.Context, every time.Duration) error {
-	drawn, ctx := openScreen(ctx, s.out, s.style, true)
+	drawn, ctx := openScreen(ctx, s.out, s.live, s.style, true)
 	defer drawn.close()
 	again := time.NewTicker(every)
 	defer again.Stop()

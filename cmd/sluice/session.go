@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/client"
 	"github.com/sluiceci/sluice/pkg/client/view"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // session is one use of a Sluice by a client command.
@@ -22,7 +24,7 @@ type session struct {
 	talk  io.Writer // everything else
 	json  bool
 	style view.Style
-	live  bool // out is a terminal that can be drawn on
+	live  terminal // that can be drawn on; nil when out is none
 }
 
 // clientCommand completes a command that talks to a Sluice: where it is, and what its errors exit with. What can be
@@ -44,12 +46,18 @@ func clientCommand(c *cobra.Command, run func(ctx context.Context, s *session, a
 	return c
 }
 
-// ended gives an error of a client command its exit code: one that has none is an error of the platform.
+// ended gives an error of a client command its exit code: one that has none is an error of the platform. Who interrupts a
+// command knows that, and is told nothing.
 func ended(err error) error {
-	if err == nil || exitCode(err) != exitError {
+	var known *exit
+	switch {
+	case err == nil || errors.As(err, &known):
 		return err
+	case errors.Is(err, context.Canceled):
+		return exitWith(release.Cancelled.ExitCode(), nil)
+	default:
+		return exitWith(exitError, err)
 	}
-	return exitWith(exitError, err)
 }
 
 func open(c *cobra.Command, place client.Place) (*session, error) {
@@ -67,19 +75,18 @@ func open(c *cobra.Command, place client.Place) (*session, error) {
 }
 
 // styleOf is how things are shown on an output: colours and the width of the terminal, neither in a file or a pipe.
-func styleOf(out io.Writer) (style view.Style, terminal bool) {
+func styleOf(out io.Writer) (style view.Style, live terminal) {
 	style.Now = time.Now()
 	file, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return style, false
+		return style, nil
 	}
-	style.Width = 80
-	if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
-		style.Width = columns
+	style.Width, _ = tty{file}.size()
+	if os.Getenv("TERM") == "dumb" {
+		return style, nil
 	}
-	dumb := os.Getenv("TERM") == "dumb"
-	style.Colour = os.Getenv("NO_COLOR") == "" && !dumb
-	return style, !dumb
+	style.Colour = os.Getenv("NO_COLOR") == ""
+	return style, tty{file}
 }
 
 // positive checks a flag that counts something.

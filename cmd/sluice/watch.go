@@ -37,10 +37,14 @@ func watchCommand() *cobra.Command {
 // watch follows a run to its end.
 func (s *session) watch(ctx context.Context, what client.Watching) error {
 	watching := s.watchLines
-	if s.live && !s.json {
+	if s.live != nil && !s.json {
 		watching = s.watchScreen
 	}
 	ended, err := watching(ctx, what)
+	if errors.Is(err, context.Canceled) || errors.Is(err, errQuit) {
+		// Not the code of a cancelled run: how this one ends is not known yet.
+		return exitWith(exitError, fault.New(fault.Transient, "stopped watching; run %s goes on", what.Run))
+	}
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,7 @@ func jsonLines[T any](w io.Writer, items []T) error {
 // watchScreen draws the run's screen until it ends, then prints it once to stay.
 func (s *session) watchScreen(ctx context.Context, what client.Watching) (client.Run, error) {
 	var last client.Status
-	drawn, watched := openScreen(ctx, s.out, s.style, false)
+	drawn, watched := openScreen(ctx, s.out, s.live, s.style, false)
 	what.Seen = func(status client.Status, _ []client.Moment) error {
 		last = status
 		drawn.draw(func(style view.Style) string { return statusText(style, status) })
@@ -98,9 +102,6 @@ func (s *session) watchScreen(ctx context.Context, what client.Watching) (client
 	}
 	ended, err := s.Watch(watched, what)
 	drawn.close()
-	if errors.Is(context.Cause(watched), errQuit) && err != nil {
-		err = fault.New(fault.Transient, "stopped watching; run %s goes on", what.Run)
-	}
 	if last.Run.ID != "" {
 		s.style, _ = styleOf(s.out)
 		err = errors.Join(err, view.Status(s.out, s.style, last))

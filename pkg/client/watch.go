@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -12,6 +11,7 @@ import (
 const (
 	watchPause  = 300 * time.Millisecond // between two looks, however much happens
 	watchPoll   = 5 * time.Second        // until a look although nobody said that something happened
+	hearAgain   = 500 * time.Millisecond // until the server is listened to again
 	watchNew    = 10 * time.Second       // that a new run may be unknown
 	watchSilent = time.Minute            // that a server may be gone before watching is given up
 )
@@ -116,20 +116,17 @@ func pause(ctx context.Context, wake <-chan struct{}, soon bool) error {
 // the watcher looks every few seconds.
 func (c *Client) hear(ctx context.Context, run release.RunID, wake chan<- struct{}) {
 	for ctx.Err() == nil {
-		err := c.listen(ctx, nil, func(message) error {
+		// Whatever ended the listening, a new run that the server has not heard of yet too, is tried again.
+		_ = c.listen(ctx, nil, func(message) error {
 			select {
 			case wake <- struct{}{}:
 			default: // it is awake already
 			}
 			return nil
 		}, "runs", string(run), "watch")
-		var refused *Refused
-		if errors.As(err, &refused) && refused.Status < 500 {
-			return
-		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(hearAgain):
 		}
 	}
 }
