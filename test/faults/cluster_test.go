@@ -29,6 +29,7 @@ type cluster struct {
 	bus    *bus.Bus
 	world  *surroundings
 
+	killing   sync.Mutex // one at a time
 	mu        sync.Mutex
 	processes map[string]*process
 	kills     map[string]int
@@ -119,6 +120,8 @@ func (c *cluster) start(name string) {
 
 // kill ends a service as a power cut would, and starts it again.
 func (c *cluster) kill(name string) {
+	c.killing.Lock()
+	defer c.killing.Unlock()
 	c.mu.Lock()
 	p := c.processes[name]
 	c.kills[name]++

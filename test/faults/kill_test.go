@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -21,6 +23,9 @@ var (
 	schedules = flag.Int("schedules", 50, "kill schedules to run")
 	seed      = flag.Uint64("seed", 1, "of the first schedule; each next one has the next")
 )
+
+// lanes is how many runs go on at once: each feels the kills of the others too.
+const lanes = 4
 
 // schedule is one seeded run: which services die, each after how many of the run's facts.
 type schedule struct {
@@ -51,12 +56,18 @@ func TestKillSchedules(t *testing.T) {
 	}
 	t.Parallel()
 	c := newCluster(t)
+	var group errgroup.Group
+	group.SetLimit(lanes)
 	for i := range uint64(*schedules) {
 		s := newSchedule(*seed + i)
-		if !t.Run(fmt.Sprintf("seed=%d", s.seed), func(t *testing.T) { c.play(t, s) }) {
-			t.Log(c.logs())
-			return
-		}
+		group.Go(func() error {
+			t.Run(fmt.Sprintf("seed=%d", s.seed), func(t *testing.T) { c.play(t, s) })
+			return nil
+		})
+	}
+	_ = group.Wait()
+	if t.Failed() {
+		t.Log(c.logs())
 	}
 	t.Logf("killed %v", c.kills)
 }

@@ -30,6 +30,7 @@ type surroundings struct {
 	forge    *world.Forge
 	pypi     *world.PyPI
 	registry *countingRegistry
+	pushing  sync.Mutex
 }
 
 func newSurroundings(t testing.TB, dir string) *surroundings {
@@ -99,6 +100,8 @@ func (s *surroundings) seed(pypi, registry string) {
 
 // push commits the checkout and pushes it to master; broken makes its release test fail.
 func (s *surroundings) push(n int, broken bool) release.Commit {
+	s.pushing.Lock()
+	defer s.pushing.Unlock()
 	s.write("number", fmt.Sprint(n))
 	_ = os.Remove(filepath.Join(s.checkout, "broken"))
 	if broken {
