@@ -219,17 +219,37 @@ func (t *oci) ready(ctx context.Context, r Release) error {
 // Verify pulls what every tag names, whole.
 func (t *oci) Verify(ctx context.Context, r Release) error {
 	return t.each(ctx, r, true, func(img image, l imageLayout) error {
+		want := release.Digest(l.root.Digest.String())
+		b, err := img.registry.manifest(ctx, string(want))
+		if err != nil {
+			return notYet(img.repository+"@"+string(want), err)
+		}
+		if err := sameDownload(img.repository+"@"+string(want), release.DigestOf(b), want); err != nil {
+			return err
+		}
 		for _, tag := range img.tags {
-			b, err := img.registry.manifest(ctx, tag)
-			if err != nil {
-				return notYet(img.repository+":"+tag, err)
-			}
-			if err := sameDownload(img.repository+":"+tag, release.DigestOf(b), release.Digest(l.root.Digest.String())); err != nil {
+			if err := img.verifyTag(ctx, tag, want); err != nil {
 				return err
 			}
 		}
 		return img.registry.verify(ctx, l.raw, 0)
 	})
+}
+
+// verifyTag looks that a tag names the image. A moving tag may have moved on: another release, which goes its way at the
+// same time, has given it to an image of its own since. Then the tag names something that is really there.
+func (i image) verifyTag(ctx context.Context, tag string, want release.Digest) error {
+	b, err := i.registry.manifest(ctx, tag)
+	if err != nil {
+		return notYet(i.repository+":"+tag, err)
+	}
+	got := release.DigestOf(b)
+	if got != want && slices.Contains(i.moving, tag) {
+		if other, err := i.registry.manifest(ctx, string(got)); err == nil && release.DigestOf(other) == got {
+			return nil
+		}
+	}
+	return sameDownload(i.repository+":"+tag, got, want)
 }
 
 const maxIndexDepth = 4
