@@ -100,26 +100,44 @@ func cancelCommand() *cobra.Command {
 }
 
 func retryCommand() *cobra.Command {
+	var watch bool
 	c := &cobra.Command{
 		Use:   "retry RUN [TASK..]",
 		Short: "Try tasks again, on the plan that the run has; every task that did not succeed when none is named",
 		Args:  arguments(cobra.MinimumNArgs(1)),
 	}
+	c.Flags().BoolVar(&watch, "watch", false, "follow the run to its next end and exit with its outcome")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		run, err := s.Resolve(ctx, args[0])
+		run, tasks, err := s.retried(ctx, args)
 		if err != nil {
 			return err
 		}
-		var tasks []release.TaskID
-		for _, name := range args[1:] {
-			id, err := s.ResolveTask(ctx, run, name)
-			if err != nil {
-				return err
-			}
-			tasks = append(tasks, id)
+		if err := s.act(ctx, string(run.ID), "retry", client.Act{Tasks: tasks}, "Run %s goes on."); err != nil || !watch {
+			return err
 		}
-		return s.act(ctx, string(run), "retry", client.Act{Tasks: tasks}, "Run %s goes on.")
+		what := client.Watching{Run: run.ID, Rounds: run.Round}
+		if run.Ended() {
+			what.Rounds++
+		}
+		return s.watch(ctx, what)
 	})
+}
+
+// retried are the run and the tasks that are meant.
+func (s *session) retried(ctx context.Context, args []string) (run client.Run, tasks []release.TaskID, err error) {
+	id, err := s.Resolve(ctx, args[0])
+	if err != nil {
+		return run, nil, err
+	}
+	for _, name := range args[1:] {
+		task, err := s.ResolveTask(ctx, id, name)
+		if err != nil {
+			return run, nil, err
+		}
+		tasks = append(tasks, task)
+	}
+	run, err = s.Client.Run(ctx, id)
+	return run, tasks, err
 }
 
 func approveCommand() *cobra.Command {

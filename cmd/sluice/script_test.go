@@ -35,6 +35,7 @@ func TestScripts(t *testing.T) {
 			"exits":      exits,
 			"ready":      ready,
 		},
+		Condition:           condition,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
@@ -97,6 +98,19 @@ func eventually(ts *testscript.TestScript, negated bool, args []string) {
 			ts.Fatalf("%v exits with %d after 30s, want %s and %q", args[2:], got, args[0], args[1])
 		}
 	}
+}
+
+// condition knows [missing:PROGRAM], to skip a script on a laptop. With CI=true a missing program is an error.
+func condition(text string) (bool, error) {
+	program, ok := strings.CutPrefix(text, "missing:")
+	if !ok {
+		return false, fmt.Errorf("there is no condition %q", text)
+	}
+	_, err := exec.LookPath(program)
+	if err != nil && os.Getenv("CI") == "true" {
+		return false, fmt.Errorf("%s is missing: %w", program, err)
+	}
+	return err != nil, nil
 }
 
 func envsubst(ts *testscript.TestScript, negated bool, args []string) {

@@ -138,6 +138,28 @@ func TestWatchEndsWithItsContextAndWithItsRun(t *testing.T) {
 	}
 }
 
+func TestWatchWaitsForTheNextEnd(t *testing.T) {
+	t.Parallel()
+	var looks atomic.Int32
+	c := serve(t, map[string]http.HandlerFunc{"GET /api/v1/runs/r": func(w http.ResponseWriter, r *http.Request) {
+		run := client.Run{ID: "r", State: "failure", Round: 0}
+		switch n := looks.Add(1); {
+		case n == 1: // it has not heard of the run yet
+			refuses(404, "invalid", "cannot find run r")(w, r)
+			return
+		case n > 2:
+			run.State, run.Round = "success", 1
+		}
+		says(client.Status{Run: run})(w, r)
+	}})
+	run, err := c.Watch(within(t, 20*time.Second), client.Watching{
+		Run: "r", New: true, Rounds: 1, Seen: func(client.Status, []client.Moment) error { return nil },
+	})
+	if err != nil || run.Round != 1 || run.ExitCode() != 0 {
+		t.Errorf("%+v, %v after %d looks; want the end of round 1", run.State, err, looks.Load())
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]int{

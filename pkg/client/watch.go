@@ -13,6 +13,7 @@ const (
 	watchPoll   = 5 * time.Second        // until a look although nobody said that something happened
 	hearAgain   = 500 * time.Millisecond // until the server is listened to again
 	watchNew    = 10 * time.Second       // that a new run may be unknown
+	watchAgain  = 15 * time.Second       // that a retry may take to open the run again
 	watchSilent = time.Minute            // that a server may be gone before watching is given up
 )
 
@@ -20,32 +21,39 @@ const (
 type Watching struct {
 	Run     release.RunID
 	New     bool                                     // it was started just now: the server may not have heard of it yet
+	Rounds  int32                                    // that ended before: the end of a later one is waited for
 	Moments bool                                     // tell every fact too, from the first on
 	Seen    func(status Status, news []Moment) error // called after each look; an error ends the watching
 	Trouble func(err error)                          // the server is away, and is asked again
 }
 
+// watcher is a watching that goes on.
+type watcher struct {
+	Watching
+	c     *Client
+	after uint64 // the last fact that was told
+	began time.Time
+	alive time.Time // when the server answered last
+}
+
 // Watch looks at a run whenever something happens in it, until it has ended. A server that goes away for less than a
 // minute is waited for.
-func (c *Client) Watch(ctx context.Context, w Watching) (Run, error) {
+func (c *Client) Watch(ctx context.Context, what Watching) (Run, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	wake := make(chan struct{}, 1)
-	go c.hear(ctx, w.Run, wake)
-	var after uint64
-	alive := time.Now()
+	wake, deaf := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(deaf)
+		c.hear(ctx, what.Run, wake)
+	}()
+	defer func() {
+		cancel()
+		<-deaf
+	}()
+	w := &watcher{Watching: what, c: c, began: time.Now(), alive: time.Now()}
 	for {
-		status, err := c.look(ctx, w, &after)
-		switch {
-		case err == nil && status.Run.Ended() && (!w.Moments || after >= status.Run.Seq):
-			return status.Run, nil
-		case err == nil:
-			alive, w.New = time.Now(), false
-		case w.New && NotFound(err) && time.Since(alive) < watchNew: // the next look may find it
-		case !fault.Is(err, fault.Transient) || ctx.Err() != nil || time.Since(alive) > watchSilent:
+		status, err := w.look(ctx)
+		if err == nil && w.over(status.Run) || err != nil && !w.bear(ctx, err) {
 			return status.Run, err
-		case w.Trouble != nil:
-			w.Trouble(err)
 		}
 		if err := pause(ctx, wake, w.New); err != nil {
 			return status.Run, err
@@ -53,15 +61,36 @@ func (c *Client) Watch(ctx context.Context, w Watching) (Run, error) {
 	}
 }
 
+// over reports whether the run has ended, and all that was asked for is told. A retry that opens nothing again is
+// believed after a while.
+func (w *watcher) over(r Run) bool {
+	w.alive, w.New = time.Now(), false
+	again := r.Round >= w.Rounds || time.Since(w.began) > watchAgain
+	return r.Ended() && again && (!w.Moments || w.after >= r.Seq)
+}
+
+// bear reports whether to go on although the server did not answer.
+func (w *watcher) bear(ctx context.Context, err error) bool {
+	switch {
+	case w.New && NotFound(err) && time.Since(w.began) < watchNew:
+		return true
+	case !fault.Is(err, fault.Transient) || ctx.Err() != nil || time.Since(w.alive) > watchSilent:
+		return false
+	case w.Trouble != nil:
+		w.Trouble(err)
+	}
+	return true
+}
+
 // look asks how the run is and what happened since the last look.
-func (c *Client) look(ctx context.Context, w Watching, after *uint64) (Status, error) {
-	status, err := c.Status(ctx, w.Run)
+func (w *watcher) look(ctx context.Context) (Status, error) {
+	status, err := w.c.Status(ctx, w.Run)
 	if err != nil {
 		return status, err
 	}
 	var news []Moment
 	if w.Moments {
-		if news, err = c.news(ctx, w.Run, after); err != nil {
+		if news, err = w.news(ctx); err != nil {
 			return status, err
 		}
 	}
@@ -71,16 +100,16 @@ func (c *Client) look(ctx context.Context, w Watching, after *uint64) (Status, e
 	return status, nil
 }
 
-func (c *Client) news(ctx context.Context, run release.RunID, after *uint64) ([]Moment, error) {
+func (w *watcher) news(ctx context.Context) ([]Moment, error) {
 	var out []Moment
 	for range maxPages {
-		page, err := c.Timeline(ctx, FactsQuery{Run: run, After: *after, Limit: pageMost})
+		page, err := w.c.Timeline(ctx, FactsQuery{Run: w.Run, After: w.after, Limit: pageMost})
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, page.Timeline...)
 		if n := len(page.Timeline); n > 0 {
-			*after = page.Timeline[n-1].Seq
+			w.after = page.Timeline[n-1].Seq
 		}
 		if page.Next == 0 {
 			break
