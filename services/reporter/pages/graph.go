@@ -27,6 +27,8 @@ type node struct {
 	needs []*node
 	layer int
 	row   int
+	x     int
+	width int
 	at    float64 // where its needs are, to keep edges short
 	seen  bool
 }
@@ -145,6 +147,28 @@ func (n *node) depth(left int) int {
 	return n.layer
 }
 
+// direct are the needs that no other need has already: the others follow, and their lines would only hide these.
+func (n *node) direct() []*node {
+	implied := map[*node]bool{}
+	for _, need := range n.needs {
+		for _, further := range need.needs {
+			further.reach(implied, n.layer)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(n.needs), func(need *node) bool { return implied[need] })
+}
+
+// reach notes a node and all that it needs. Needs stand in earlier layers, so a cycle ends where a layer is not earlier.
+func (n *node) reach(into map[*node]bool, before int) {
+	if into[n] || n.layer >= before {
+		return
+	}
+	into[n] = true
+	for _, need := range n.needs {
+		need.reach(into, n.layer)
+	}
+}
+
 func (n *node) middle() float64 {
 	if len(n.needs) == 0 {
 		return n.at
@@ -158,31 +182,49 @@ func (n *node) middle() float64 {
 
 // Sizes of the drawing.
 const (
-	nodeWidth  = 212
 	nodeHeight = 28
-	gapX       = 56
+	gapX       = 48
 	gapY       = 8
-	maxLabel   = 27 // characters
+	maxLabel   = 27   // characters
+	charWidth  = 6.8  // of a character, about
+	padding    = 40   // of a node beside its text
+	maxShrunk  = 1050 // wider drawings scroll
 )
 
-func (n *node) x() int { return n.layer * (nodeWidth + gapX) }
 func (n *node) y() int { return n.row * (nodeHeight + gapY) }
+
+// place gives each layer the width of its longest label, and returns the width of all.
+func place(layers [][]*node) int {
+	x := 0
+	for _, layer := range layers {
+		width := 0
+		for _, n := range layer {
+			chars := min(utf8.RuneCountInString(n.label), maxLabel) + utf8.RuneCountInString(n.note)
+			width = max(width, padding+int(charWidth*float64(min(chars, maxLabel))))
+		}
+		for _, n := range layer {
+			n.x, n.width = x, width
+		}
+		x += width + gapX
+	}
+	return x - gapX
+}
 
 func drawLayers(layers [][]*node) string {
 	rows := 0
 	for _, layer := range layers {
 		rows = max(rows, len(layer))
 	}
-	width, height := len(layers)*(nodeWidth+gapX)-gapX, rows*(nodeHeight+gapY)-gapY
+	width, height := place(layers), rows*(nodeHeight+gapY)-gapY
 	var b strings.Builder
 	class := "graph"
-	if width > 3*nodeWidth {
-		class += " large" // it may shrink to fit, but not until nobody can read it
+	if width > maxShrunk {
+		class += " large" // it would shrink to what nobody can read: it scrolls instead
 	}
 	fmt.Fprintf(&b, `<svg class="%s" viewBox="-1 -1 %d %d" width="%d" height="%d" role="group" aria-label="what needs what">`, class, width+2, height+2, width+2, height+2)
 	for _, layer := range layers {
 		for _, n := range layer {
-			for _, need := range n.needs {
+			for _, need := range n.direct() {
 				drawEdge(&b, need, n)
 			}
 		}
@@ -197,8 +239,8 @@ func drawLayers(layers [][]*node) string {
 }
 
 func drawEdge(b *strings.Builder, from, to *node) {
-	x1, y1 := from.x()+nodeWidth, from.y()+nodeHeight/2
-	x2, y2 := to.x(), to.y()+nodeHeight/2
+	x1, y1 := from.x+from.width, from.y()+nodeHeight/2
+	x2, y2 := to.x, to.y()+nodeHeight/2
 	bend := max((x2-x1)/2, 24)
 	fmt.Fprintf(b, `<path class="edge %s" d="M%d %dC%d %d %d %d %d %d"/>`, from.look.Tone, x1, y1, x1+bend, y1, x2-bend, y2, x2, y2)
 }
@@ -206,14 +248,14 @@ func drawEdge(b *strings.Builder, from, to *node) {
 func (n *node) draw(b *strings.Builder) {
 	text := html.EscapeString
 	fmt.Fprintf(b, `<a href="%s" class="node %s"><title>%s: %s</title>`, text(n.href), n.look.Tone, text(n.label), text(n.look.Word))
-	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="5"/>`, n.x(), n.y(), nodeWidth, nodeHeight)
-	fmt.Fprintf(b, `<svg class="i" x="%d" y="%d" width="14" height="14" viewBox="0 0 16 16">%s</svg>`, n.x()+8, n.y()+7, shapes()[n.look.Shape])
+	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="5"/>`, n.x, n.y(), n.width, nodeHeight)
+	fmt.Fprintf(b, `<svg class="i" x="%d" y="%d" width="14" height="14" viewBox="0 0 16 16">%s</svg>`, n.x+8, n.y()+7, shapes()[n.look.Shape])
 	room := maxLabel
 	if n.note != "" {
 		room -= utf8.RuneCountInString(n.note) + 1
-		fmt.Fprintf(b, `<text class="note" x="%d" y="%d" text-anchor="end">%s</text>`, n.x()+nodeWidth-9, n.y()+18, text(n.note))
+		fmt.Fprintf(b, `<text class="note" x="%d" y="%d" text-anchor="end">%s</text>`, n.x+n.width-9, n.y()+18, text(n.note))
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d">%s</text></a>`, n.x()+29, n.y()+18, text(clip(n.label, room)))
+	fmt.Fprintf(b, `<text x="%d" y="%d">%s</text></a>`, n.x+29, n.y()+18, text(clip(n.label, room)))
 }
 
 // clip shortens a text in its middle, where the parts of a matrix differ least.

@@ -29,6 +29,17 @@ func TestGraphLayersByNeeds(t *testing.T) {
 	}
 }
 
+func TestGraphDrawsDirectNeedsOnly(t *testing.T) {
+	t.Parallel()
+	got := drawGraph(detail(
+		readmodel.Task{ID: "lock"}, readmodel.Task{ID: "wheel", Needs: []release.TaskID{"lock"}},
+		readmodel.Task{ID: "test", Needs: []release.TaskID{"wheel", "lock"}},
+	))
+	if n := strings.Count(string(got), `class="edge`); n != 2 {
+		t.Fatalf("%d lines are drawn, want lock to wheel and wheel to test", n)
+	}
+}
+
 func TestGraphOfACycleEnds(t *testing.T) {
 	t.Parallel()
 	if got := drawGraph(detail(

@@ -26,7 +26,7 @@ type runPage struct {
 	Took       time.Duration
 	Verdict    verdict
 	Flow       []stage
-	Conditions []condition
+	Conditions conditionGroups
 	Trouble    []trouble
 	States     []release.PublicationState
 	Targets    []target

@@ -73,8 +73,8 @@ func streamRowOf(s bus.StreamStatus) streamRow {
 		row.Tone = "warn"
 	}
 	for _, c := range s.Consumers {
-		if !c.Durable && c.Pending == 0 {
-			row.Hidden++
+		if !c.Durable && (c.Pending == 0 || c.Waiting == 0) {
+			row.Hidden++ // up to date, or left behind by one who has gone
 			continue
 		}
 		row.Readers = append(row.Readers, readerRowOf(c))
@@ -86,7 +86,9 @@ func streamRowOf(s bus.StreamStatus) streamRow {
 // readerRowOf says how a consumer is: one that nobody serves is worse than one that is busy.
 func readerRowOf(c bus.ConsumerStatus) readerRow {
 	switch {
-	case c.Durable && c.Waiting == 0 && c.Lag() > 0 && c.AckPending == 0:
+	case !c.Durable:
+		return readerRow{c, "live", "catches up"}
+	case c.Waiting == 0 && c.Lag() > 0 && c.AckPending == 0:
 		return readerRow{c, "bad", "nobody serves it"}
 	case c.Redelivered > 0:
 		return readerRow{c, "warn", "tries again"}

@@ -44,6 +44,9 @@ func targets(d *view.Detail) []target {
 	for _, step := range d.Steps {
 		out[add(step.Target, step.Kind)].put(step)
 	}
+	for i := range out {
+		out[i].fill(d.Run.Gate == "open")
+	}
 	slices.SortStableFunc(out, func(a, b target) int {
 		return cmp.Compare(min(len(b.Reason), 1), min(len(a.Reason), 1)) // the broken first
 	})
@@ -62,6 +65,18 @@ func (t *target) put(step readmodel.Step) {
 	for _, f := range step.Files {
 		if t.URL = cmp.Or(t.URL, web(f.URL)); t.URL != "" {
 			break
+		}
+	}
+}
+
+// fill says of the states that a target passed without a word that it passed them: with the gate open it is planned, and
+// one state follows from the next.
+func (t *target) fill(open bool) {
+	for i := len(t.Cells) - 1; i >= 0; i-- {
+		c := &t.Cells[i]
+		passed := i == 0 && open || i < len(t.Cells)-1 && t.Cells[i+1].Look.Tone != "calm"
+		if c.Look.Tone == "calm" && passed {
+			c.Look = look{"check", string(c.State), "good"}
 		}
 	}
 }

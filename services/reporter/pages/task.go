@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/release"
@@ -90,7 +91,7 @@ func taskSentence(t *view.Task) string {
 		return stop(upper(t.Why.Reason))
 	case t.Task.Reason != "":
 		last, _ := t.Task.Attempt(0)
-		if last.Reason != "" && last.Reason != t.Task.Reason {
+		if !strings.Contains(t.Task.Reason, last.Reason) {
 			return stop(upper(last.Reason)) + " " + stop(upper(t.Task.Reason))
 		}
 		return stop(upper(t.Task.Reason))

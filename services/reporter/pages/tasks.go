@@ -102,11 +102,13 @@ type trouble struct {
 	Look  look
 	Last  readmodel.Attempt
 	Lines []template.HTML
+	Open  bool // its lines are shown at once
 }
 
 const (
 	maxTroubles     = 8
 	maxTroubleLines = 14
+	openTroubles    = 2
 )
 
 // troubles are the tasks that failed by themselves, not those that failed for them.
@@ -117,7 +119,7 @@ func troubles(d *view.Detail) []trouble {
 			continue
 		}
 		last, _ := t.Attempt(0)
-		out = append(out, trouble{Task: t, Path: taskPath(d.Run.ID, t.ID), Look: lookOf(t.State), Last: last, Lines: lastLines(last)})
+		out = append(out, trouble{Task: t, Path: taskPath(d.Run.ID, t.ID), Look: lookOf(t.State), Last: last, Lines: lastLines(last), Open: len(out) < openTroubles})
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/release"
@@ -23,7 +22,47 @@ type verdict struct {
 func verdictOf(d *view.Detail) verdict {
 	v := headline(d)
 	v.Sentence = cmp.Or(sentence(d), "Nothing more is known yet.")
+	v.Note = cmp.Or(v.Note, note(d))
 	return v
+}
+
+// note is what would be asked next.
+func note(d *view.Detail) string {
+	r := d.Run
+	switch {
+	case r.State == string(release.Success) && r.Gate == "closed":
+		return whyNot(d)
+	case r.Gate == "closed":
+		return "Nothing was published." + blamed(d)
+	default:
+		return blamed(d)
+	}
+}
+
+// whyNot is why a run that went well is not released: the condition that says most, which is the last.
+func whyNot(d *view.Detail) string {
+	reason := ""
+	for _, c := range d.Conditions {
+		if !c.Met {
+			reason = c.Reason
+		}
+	}
+	return stop(upper(reason))
+}
+
+// blamed names the tasks that failed.
+func blamed(d *view.Detail) string {
+	failed := troubles(d)
+	if len(failed) == 0 {
+		return ""
+	}
+	if len(failed) == 1 && strings.Contains(d.Run.Reason, failed[0].Name) {
+		return ""
+	}
+	if len(failed) == 1 {
+		return " " + failed[0].Name + " failed."
+	}
+	return fmt.Sprintf(" %d tasks failed, first %s.", d.Run.Tasks.Of(string(release.Failure), string(release.Error)), failed[0].Name)
 }
 
 func headline(d *view.Detail) verdict {
@@ -51,9 +90,9 @@ func endHeadline(r readmodel.Run) verdict {
 	case r.Released == "failed":
 		return verdict{Headline: "Release failed", Shape: "bang", Tone: "bad", Note: "A person must decide about a target."}
 	case r.State == string(release.Success):
-		return verdict{Headline: "Passed", Shape: "check", Tone: "good", Note: "Not for release."}
+		return verdict{Headline: "Passed", Shape: "check", Tone: "good"}
 	case r.Gate == "closed":
-		return verdict{Headline: "Gate shut", Shape: "gate-shut", Tone: lookOf(r.State).Tone, Note: "Nothing was published."}
+		return verdict{Headline: "Gate shut", Shape: "gate-shut", Tone: lookOf(r.State).Tone}
 	default:
 		l := lookOf(r.State)
 		return verdict{Headline: upper(l.Word), Shape: l.Shape, Tone: l.Tone}
@@ -70,11 +109,23 @@ func sentence(d *view.Detail) string {
 		done, all := r.Tasks.Of(string(release.Success)), r.Builds+r.Tests
 		return fmt.Sprintf("%d of %d tasks have succeeded, %d are running.", done, all, r.Tasks.Of(readmodel.TaskRunning))
 	}
-	reason := r.Reason
-	if r.Gate == "closed" && r.Released == "" && r.State != string(release.Success) {
-		reason = cmp.Or(r.GateWhy, reason)
+	if r.Released == "published" {
+		return published(d)
 	}
-	return stop(upper(strings.TrimPrefix(reason, "the gate is shut: ")))
+	return stop(upper(strings.TrimPrefix(cmp.Or(r.Reason, r.GateWhy), "the gate is shut: ")))
+}
+
+// published says where a release is.
+func published(d *view.Detail) string {
+	var names []string
+	for _, t := range targets(d) {
+		names = append(names, t.Name)
+	}
+	if len(names) > 1 {
+		last := len(names) - 1
+		names = []string{strings.Join(names[:last], ", ") + " and " + names[last]}
+	}
+	return fmt.Sprintf("What was tested is on %s, downloaded again and compared.", strings.Join(names, ""))
 }
 
 // upper begins a sentence with a capital, unless it begins with a file's or another thing's name.
@@ -93,31 +144,6 @@ func stop(s string) string {
 	}
 	return s + "."
 }
-
-// condition is a condition of the gate as the page shows it.
-type condition struct {
-	release.Condition
-	Look look
-}
-
-// conditions puts what is not met first.
-func conditions(d *view.Detail) []condition {
-	var out []condition
-	for _, c := range d.Conditions {
-		state := "pending"
-		switch {
-		case c.Met:
-			state = "met"
-		case c.Final || d.Run.Gate == "closed":
-			state = "unmet"
-		}
-		out = append(out, condition{c, lookOf(state)})
-	}
-	slices.SortStableFunc(out, func(a, b condition) int { return cmp.Compare(rank(a.Look.Word), rank(b.Look.Word)) })
-	return out
-}
-
-func rank(word string) int { return slices.Index([]string{"not met", "not yet", "met"}, word) }
 
 // stage is one step of the flow from a change to a release.
 type stage struct {
