@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2/event"
@@ -30,36 +31,45 @@ func Encode(e Event) ([]byte, error) {
 	if err := e.Validate(); err != nil {
 		return nil, fault.As(fault.Invalid, err)
 	}
-	data, err := json.Marshal(e.Data)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "cannot encode %s event: %w", e.Type, err)
-	}
-	entry, known := find(e.Type)
+	schema, known := schemas()[e.Type]
 	if !known {
 		return nil, fault.New(fault.Invalid, "cannot encode event of type %q: it is not in the catalogue", e.Type)
 	}
-	return json.Marshal(wire{
+	text, err := json.Marshal(wire[Payload]{
 		SpecVersion: "1.0", ID: e.ID, Source: e.Source, Type: e.Type.WireType(), Subject: e.Key, Time: e.Time.UTC(),
-		ContentType: "application/json", Schema: "urn:proto:" + entry.Message(), Run: string(e.Run),
-		Causation: e.Cause, TraceParent: e.TraceParent(), Data: data,
+		ContentType: "application/json", Schema: schema, Run: string(e.Run),
+		Causation: e.Cause, TraceParent: e.TraceParent(), Data: e.Data,
 	})
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "cannot encode %s event: %w", e.Type, err)
+	}
+	return text, nil
 }
 
+// schemas are the names of the payloads' schemas. They are read by every encode, so they are made once.
+var schemas = sync.OnceValue(func() map[Type]string {
+	index := map[Type]string{}
+	for _, e := range Catalogue() {
+		index[e.Type] = "urn:proto:" + e.Message()
+	}
+	return index
+})
+
 // wire is the structured form. The SDK's own writer is not used: it is three times as slow, and events are the hot
-// path. A test reads what is written here with the SDK.
-type wire struct {
-	SpecVersion string          `json:"specversion"`
-	ID          string          `json:"id"`
-	Source      string          `json:"source"`
-	Type        string          `json:"type"`
-	Subject     string          `json:"subject,omitempty"`
-	Time        time.Time       `json:"time,omitzero"`
-	ContentType string          `json:"datacontenttype,omitempty"`
-	Schema      string          `json:"dataschema,omitempty"`
-	Run         string          `json:"run,omitempty"`
-	Causation   string          `json:"causationid,omitempty"`
-	TraceParent string          `json:"traceparent,omitempty"`
-	Data        json.RawMessage `json:"data,omitempty"`
+// path. A test reads what is written here with the SDK. Data is a payload when it is written, and raw when it is read.
+type wire[D any] struct {
+	SpecVersion string    `json:"specversion"`
+	ID          string    `json:"id"`
+	Source      string    `json:"source"`
+	Type        string    `json:"type"`
+	Subject     string    `json:"subject,omitempty"`
+	Time        time.Time `json:"time,omitzero"`
+	ContentType string    `json:"datacontenttype,omitempty"`
+	Schema      string    `json:"dataschema,omitempty"`
+	Run         string    `json:"run,omitempty"`
+	Causation   string    `json:"causationid,omitempty"`
+	TraceParent string    `json:"traceparent,omitempty"`
+	Data        D         `json:"data,omitempty"`
 }
 
 // TraceParent is the W3C trace context: the run is the trace, the event the span.
@@ -82,11 +92,11 @@ func Decode(body []byte, get func(header string) string) (Event, error) {
 }
 
 func decodeStructured(body []byte) (Event, error) {
-	var w wire
+	var w wire[json.RawMessage]
 	if err := json.Unmarshal(body, &w); err != nil {
 		return Event{}, fault.New(fault.Invalid, "cannot decode event: not a structured CloudEvent: %w", err)
 	}
-	return w.event()
+	return read(w)
 }
 
 // decodeBinary uses the SDK's setters, which know every rule of the attributes' forms.
@@ -98,7 +108,7 @@ func decodeBinary(body []byte, get func(string) string) (Event, error) {
 	if err := ce.Validate(); err != nil {
 		return Event{}, fault.New(fault.Invalid, "cannot decode event: its ce- headers are no CloudEvent: %w", err)
 	}
-	w := wire{
+	w := wire[json.RawMessage]{
 		SpecVersion: ce.SpecVersion(), ID: ce.ID(), Source: ce.Source(), Type: ce.Type(), Subject: get("ce-subject"),
 		Run: get("ce-run"), Causation: get("ce-causationid"), Data: body,
 	}
@@ -109,10 +119,10 @@ func decodeBinary(body []byte, get func(string) string) (Event, error) {
 		}
 		w.Time = t
 	}
-	return w.event()
+	return read(w)
 }
 
-func (w wire) event() (Event, error) {
+func read(w wire[json.RawMessage]) (Event, error) {
 	t := Type(strings.TrimSuffix(strings.TrimPrefix(w.Type, typePrefix), typeSuffix))
 	entry, known := find(t)
 	switch {
