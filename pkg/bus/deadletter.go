@@ -38,7 +38,7 @@ const (
 )
 
 // bury copies a message, with the reason, to the stream of dead letters.
-func (b *Bus) bury(ctx context.Context, consumer string, msg jetstream.Msg, deliveries uint64, cause error) error {
+func (b *Bus) bury(ctx context.Context, consumer string, msg message, deliveries uint64, cause error) error {
 	source := uint64(0)
 	if meta, err := msg.Metadata(); err == nil {
 		source = meta.Sequence.Stream

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 )
@@ -45,7 +43,7 @@ func backoff(deliveries uint64) time.Duration {
 }
 
 // settle does what judge says. A message is acknowledged, or given up, only after what follows from it is durable.
-func (b *Bus) settle(ctx context.Context, service string, r *Route, msg jetstream.Msg, e event.Event, cause error) {
+func (b *Bus) settle(ctx context.Context, service string, r *Route, msg pulled, e event.Event, cause error) {
 	deliveries := uint64(1)
 	if meta, err := msg.Metadata(); err == nil {
 		deliveries = meta.NumDelivered
@@ -66,13 +64,13 @@ func (b *Bus) settle(ctx context.Context, service string, r *Route, msg jetstrea
 	}
 }
 
-func carry(msg jetstream.Msg, v verdict, cause error) error {
+func carry(msg pulled, v verdict, cause error) error {
 	switch {
 	case v.ack:
-		return msg.Ack()
+		return msg.ack()
 	case v.dead:
-		return msg.TermWithReason(firstLine(cause))
+		return msg.dead(firstLine(cause))
 	default:
-		return msg.NakWithDelay(v.later)
+		return msg.later(v.later)
 	}
 }

@@ -1,0 +1,210 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/sluiceci/sluice/pkg/fault"
+)
+
+const (
+	// pullWait is how long one request for messages stands at the server.
+	pullWait = 20 * time.Second
+	// pullPatience is how much later than that its end may be told, before it counts as lost.
+	pullPatience = 2 * time.Second
+	// pullPause is between requests after one failed: the connection is away, or the server restarts.
+	pullPause = 500 * time.Millisecond
+)
+
+// puller asks a durable consumer for messages, over one subscription. It asks for exactly as many as there are free
+// workers, so that no message waits behind a busy one while another process is idle.
+//
+// A worker is in one of three places: in free, among the asked, or busy with a message.
+type puller struct {
+	bus      *Bus
+	route    *Route
+	consumer string
+	inbox    string
+	handle   func(pulled)
+	free     chan struct{}
+	busy     sync.WaitGroup
+
+	mu    sync.Mutex
+	asked int
+	until time.Time // when the last request ends, or is lost
+	ended bool
+}
+
+func (b *Bus) newPuller(service string, r *Route, handle func(pulled)) *puller {
+	workers := max(1, r.Workers)
+	p := &puller{
+		bus: b, route: r, consumer: r.Durable(service), inbox: b.conn.NewInbox(), handle: handle,
+		free: make(chan struct{}, workers),
+	}
+	p.release(workers)
+	return p
+}
+
+// run asks and works until ctx ends and every worker is done.
+func (p *puller) run(ctx context.Context) error {
+	sub, err := p.bus.conn.Subscribe(p.inbox, p.take)
+	if err != nil {
+		return fault.New(fault.Transient, "cannot hear the consumer %s: %w", p.consumer, err)
+	}
+	connected := p.bus.conn.StatusChanged(nats.CONNECTED)
+	defer p.bus.conn.RemoveStatusListener(connected)
+	watch := time.NewTicker(pullWait)
+	defer watch.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-connected:
+			p.forget() // the server forgot them too
+		case now := <-watch.C:
+			p.expire(now)
+		case <-p.free:
+			p.request(ctx, 1+p.more())
+		}
+	}
+	_ = sub.Unsubscribe() // the connection may be closed, which ends it as well
+	p.end()
+	return nil
+}
+
+// more takes the other workers that are free too.
+func (p *puller) more() (n int) {
+	for {
+		select {
+		case <-p.free:
+			n++
+		default:
+			return n
+		}
+	}
+}
+
+func (p *puller) release(n int) {
+	for range n {
+		p.free <- struct{}{}
+	}
+}
+
+// request asks for n messages, once the route's gate lets it.
+func (p *puller) request(ctx context.Context, n int) {
+	if p.route.Gate != nil {
+		p.route.Gate(ctx)
+		n += p.more()
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	p.mu.Lock()
+	p.asked += n
+	p.until = time.Now().Add(pullWait + pullPatience)
+	p.mu.Unlock()
+	body, err := json.Marshal(map[string]any{"batch": n, "expires": pullWait})
+	if err == nil {
+		err = p.bus.conn.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+Facts+"."+p.consumer, p.inbox, body)
+	}
+	if err != nil {
+		p.fail(err.Error())
+	}
+}
+
+// take gets a message to a worker, or hears how a request ended.
+func (p *puller) take(m *nats.Msg) {
+	if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 {
+		p.hear(status, m.Header)
+		return
+	}
+	msg := pulled{m}
+	if !p.begin() {
+		_ = msg.later(0) // it was asked for by nobody who still waits: another worker gets it
+		return
+	}
+	go func() {
+		defer p.busy.Done()
+		p.handle(msg)
+		p.release(1)
+	}()
+}
+
+// begin makes an asked worker busy, or a free one when the request was forgotten and answered all the same.
+func (p *puller) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.ended:
+		return false
+	case p.asked > 0:
+		p.asked--
+	default:
+		select {
+		case <-p.free:
+		default:
+			return false
+		}
+	}
+	p.busy.Add(1)
+	return true
+}
+
+// hear takes what the server says of a request: 408 is its end, with how many messages are missing. All else ends the
+// requests before their time: the consumer is away, the server restarts.
+func (p *puller) hear(status string, header nats.Header) {
+	if status == "100" {
+		return
+	}
+	missing, err := strconv.Atoi(header.Get("Nats-Pending-Messages"))
+	if status == "408" && err == nil {
+		p.giveBack(missing)
+		return
+	}
+	p.fail(status + " " + header.Get("Description"))
+}
+
+func (p *puller) giveBack(n int) {
+	p.mu.Lock()
+	n = min(n, p.asked)
+	p.asked -= n
+	p.mu.Unlock()
+	p.release(n)
+}
+
+func (p *puller) forget() { p.giveBack(max(1, cap(p.free))) }
+
+// fail lets the workers ask again after a pause.
+func (p *puller) fail(reason string) {
+	p.mu.Lock()
+	n := p.asked
+	p.asked = 0
+	ended := p.ended
+	p.mu.Unlock()
+	if n == 0 || ended {
+		return
+	}
+	p.bus.log.Warn("cannot ask for messages; trying again", "consumer", p.consumer, "reason", reason, "again_in", pullPause)
+	time.AfterFunc(pullPause, func() { p.release(n) })
+}
+
+// expire forgets requests whose end was not told in time.
+func (p *puller) expire(now time.Time) {
+	p.mu.Lock()
+	lost := p.asked > 0 && now.After(p.until)
+	p.mu.Unlock()
+	if lost {
+		p.forget()
+	}
+}
+
+func (p *puller) end() {
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	p.busy.Wait()
+}
