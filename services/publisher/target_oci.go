@@ -220,17 +220,17 @@ func (t *oci) ready(ctx context.Context, r Release) error {
 func (t *oci) Verify(ctx context.Context, r Release) error {
 	return t.each(ctx, r, true, func(img image, l imageLayout) error {
 		want := release.Digest(l.root.Digest.String())
+		for _, tag := range img.tags {
+			if err := img.verifyTag(ctx, tag, want); err != nil {
+				return err
+			}
+		}
 		b, err := img.registry.manifest(ctx, string(want))
 		if err != nil {
 			return notYet(img.repository+"@"+string(want), err)
 		}
 		if err := sameDownload(img.repository+"@"+string(want), release.DigestOf(b), want); err != nil {
 			return err
-		}
-		for _, tag := range img.tags {
-			if err := img.verifyTag(ctx, tag, want); err != nil {
-				return err
-			}
 		}
 		return img.registry.verify(ctx, l.raw, 0)
 	})
