@@ -226,6 +226,42 @@ func serve(t *testing.T, b *Bus, r Route) {
 	})
 }
 
+func TestManyEventsAreStoredOnceAlsoWhenSomeWere(t *testing.T) {
+	t.Parallel()
+	b := start(t, Options{})
+	var events []event.Event
+	for i := range 3 * batchMost {
+		events = append(events, requested(release.TaskID(fmt.Sprint("t", i))))
+	}
+	publish(t, b, events[batchMost+7])
+	for range 2 {
+		publish(t, b, events...)
+	}
+	stored := all(t, b)
+	if len(stored) != len(events) {
+		t.Fatalf("%d events are stored, want %d", len(stored), len(events))
+	}
+	if stored[batchHead+1].Key != events[batchHead].Key {
+		t.Fatalf("%s comes after the head, want %s", stored[batchHead+1].Key, events[batchHead].Key)
+	}
+}
+
+func TestABatchIsStoredWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	b := start(t, Options{})
+	stored, err := b.publishBatch(t.Context(), []event.Event{requested("a"), requested("b")})
+	if !stored || err != nil {
+		t.Fatalf("a batch was stored: %v, %v", stored, err)
+	}
+	stored, err = b.publishBatch(t.Context(), []event.Event{requested("c"), requested("b")})
+	if stored || err != nil {
+		t.Fatalf("a batch with a place that is taken was stored: %v, %v", stored, err)
+	}
+	if got := len(all(t, b)); got != 2 {
+		t.Fatalf("%d events are stored, want the 2 of the first batch", got)
+	}
+}
+
 func publish(t *testing.T, b *Bus, events ...event.Event) {
 	t.Helper()
 	if err := b.Publish(t.Context(), events...); err != nil {

@@ -15,21 +15,35 @@ import (
 
 const (
 	maxPending     = 1 << 14          // messages on their way, of all callers
-	publishWindow  = 2000             // messages on their way, of one call
 	publishTimeout = 15 * time.Second // until an unanswered message counts as not stored
 )
 
 // Publish stores events in their order and returns when all are durable. An event whose place is taken is stored
 // already: that is success. After an error some of the events may be stored; publishing all of them again is right.
 func (b *Bus) Publish(ctx context.Context, events ...event.Event) error {
+	if len(events) >= batchHead+batchMin {
+		if err := b.publishWindow(ctx, events[:batchHead]); err != nil {
+			return err
+		}
+		events = events[batchHead:]
+	}
 	for len(events) > 0 {
-		n := min(len(events), publishWindow)
-		if err := b.publishWindow(ctx, events[:n]); err != nil {
+		n := min(len(events), batchMost)
+		if err := b.publishSome(ctx, events[:n]); err != nil {
 			return err
 		}
 		events = events[n:]
 	}
 	return nil
+}
+
+func (b *Bus) publishSome(ctx context.Context, events []event.Event) error {
+	if len(events) >= batchMin {
+		if stored, err := b.publishBatch(ctx, events); stored || fault.Is(err, fault.Invalid) {
+			return err
+		}
+	}
+	return b.publishWindow(ctx, events)
 }
 
 func (b *Bus) publishWindow(ctx context.Context, events []event.Event) error {
@@ -72,6 +86,19 @@ func (b *Bus) Claim(ctx context.Context, e event.Event) (bool, error) {
 
 // send hands an event to the connection without waiting for the stream.
 func (b *Bus) send(e event.Event) (jetstream.PubAckFuture, error) {
+	msg, err := b.message(e)
+	if err != nil {
+		return nil, err
+	}
+	f, err := b.js.PublishMsgAsync(msg, jetstream.WithStallWait(5*time.Second))
+	if err != nil {
+		return nil, publishError(err)
+	}
+	return f, nil
+}
+
+// message is an event as the stream takes it: only when its place is empty.
+func (b *Bus) message(e event.Event) (*nats.Msg, error) {
 	if err := b.server.room(); err != nil {
 		return nil, err
 	}
@@ -88,11 +115,7 @@ func (b *Bus) send(e event.Event) (jetstream.PubAckFuture, error) {
 	} else {
 		delete(msg.Header, jetstream.MsgIDHeader)
 	}
-	f, err := b.js.PublishMsgAsync(msg, jetstream.WithStallWait(5*time.Second))
-	if err != nil {
-		return nil, publishError(err)
-	}
-	return f, nil
+	return msg, nil
 }
 
 // await waits until the stream has answered. It reports whether the event was stored now; false means that its place

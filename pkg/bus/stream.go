@@ -27,7 +27,7 @@ func streams(o Options) []jetstream.StreamConfig {
 			Name: Facts, Description: "facts, one message per place", Subjects: []string{"sluice.fact.>"},
 			Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
 			DenyDelete: true, DenyPurge: true, AllowDirect: true, Duplicates: 2 * time.Minute, Replicas: replicas,
-			MaxBytes: limit, MaxMsgSize: maxPayload,
+			MaxBytes: limit, MaxMsgSize: maxPayload, AllowAtomicPublish: true,
 		},
 		{
 			Name: Fleet, Description: "the newest heartbeat of each executor", Subjects: []string{"sluice.fleet.>"},
