@@ -27,6 +27,7 @@ type joined struct {
 	round   int32
 	retries map[string]bool // requests, to count each once
 	tasks   map[release.TaskID]*joinedTask
+	ended   int32          // builds that have ended in the round, so that a fact costs the same in a large run
 	decided map[int32]bool // rounds whose candidate is a fact
 }
 
@@ -50,18 +51,17 @@ func (j joins) apply(e event.Event) {
 	case event.RunPlanned:
 		run.planned = &p
 	case event.RunRetryRequested:
-		run.retries[p.Request] = true
-		run.round = int32(len(run.retries))
+		run.retry(p.Request)
 	case event.TaskRequested:
-		t := run.task(p.Task)
-		t.build, t.softFail, t.name = p.Kind != release.Test, p.SoftFail, p.Name
+		run.change(p.Task, func(t *joinedTask) {
+			t.build, t.softFail, t.name = p.Kind != release.Test, p.SoftFail, p.Name
+		})
 	case event.TaskFinished:
 		if p.Outcome == release.Success {
-			t := run.task(p.Task)
-			t.succeeded, t.artifacts = true, p.Artifacts
+			run.change(p.Task, func(t *joinedTask) { t.succeeded, t.artifacts = true, p.Artifacts })
 		}
 	case event.TaskConcluded:
-		run.task(p.Task).concluded[p.Round] = p
+		run.change(p.Task, func(t *joinedTask) { t.concluded[p.Round] = p })
 	case event.CandidateAssembled:
 		run.decided[p.Round] = true
 	case event.CandidateRejected:
@@ -69,13 +69,33 @@ func (j joins) apply(e event.Event) {
 	}
 }
 
-func (r *joined) task(id release.TaskID) *joinedTask {
+// retry opens the next round, in which other builds count as ended.
+func (r *joined) retry(request string) {
+	r.retries[request] = true
+	r.round = int32(len(r.retries))
+	r.ended = 0
+	for _, t := range r.tasks {
+		r.ended += t.ended(r.round)
+	}
+}
+
+func (r *joined) change(id release.TaskID, change func(*joinedTask)) {
 	t := r.tasks[id]
 	if t == nil {
 		t = &joinedTask{concluded: map[int32]event.TaskConcluded{}}
 		r.tasks[id] = t
 	}
-	return t
+	before := t.ended(r.round)
+	change(t)
+	r.ended += t.ended(r.round) - before
+}
+
+// ended is 1 for a build that has ended in a round.
+func (t *joinedTask) ended(round int32) int32 {
+	if _, gaveUp := t.concluded[round]; t.build && (t.succeeded || gaveUp) {
+		return 1
+	}
+	return 0
 }
 
 // complete is what the builds of a run gave, once all have ended.
@@ -101,25 +121,22 @@ func (j joins) ready() []complete {
 }
 
 func (r *joined) complete() (complete, bool) {
-	if r.planned == nil || r.decided[r.round] {
+	if r.planned == nil || r.decided[r.round] || r.ended != r.planned.Builds {
 		return complete{}, false
 	}
 	c := complete{round: r.round, cause: r.cause, planned: *r.planned}
-	var ended int32
 	for _, id := range slices.Sorted(maps.Keys(r.tasks)) {
 		t := r.tasks[id]
 		concluded, gaveUp := t.concluded[r.round]
 		switch {
 		case !t.build:
 		case t.succeeded:
-			ended++
 			c.artifacts = append(c.artifacts, t.artifacts...)
 		case gaveUp:
-			ended++
 			if !t.softFail {
 				c.failures = append(c.failures, fmt.Sprintf("%s: %s: %s", t.name, concluded.Outcome, concluded.Reason))
 			}
 		}
 	}
-	return c, ended == r.planned.Builds
+	return c, true
 }
