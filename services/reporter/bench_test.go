@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,15 +37,44 @@ func BenchmarkLogLineToBrowser(b *testing.B) {
 		becomes(b, ctx, `document.getElementById("notice").textContent === "Following."`)
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](watchLines))
 		must(b, err)
+		sent := w.arrivals(ctx)
 		w.write(ctx)
 		becomes(b, ctx, fmt.Sprintf("window.late.length >= %d", linesPerSecond*logSeconds))
 		late, err := chromedp.Run(ctx, chromedp.Evaluate[[]float64]("window.late"))
 		must(b, err)
-		slices.Sort(late)
-		b.ReportMetric(late[len(late)/2], "p50-ms")
-		b.ReportMetric(late[len(late)*99/100], "p99-ms")
-		b.ReportMetric(late[len(late)-1], "max-ms")
+		report(b, "", late)
+		report(b, "wire-", <-sent)
 	}
+}
+
+func report(b *testing.B, name string, late []float64) {
+	b.Helper()
+	slices.Sort(late)
+	b.ReportMetric(late[len(late)/2], name+"p50-ms")
+	b.ReportMetric(late[len(late)*99/100], name+"p99-ms")
+}
+
+// arrivals notes how old the lines are when they come to a client that does nothing with them.
+func (w *world) arrivals(ctx context.Context) <-chan []float64 {
+	messages, done := w.listen(w.path("running")+"/tasks/"+string(liveTask)+"/log", "")
+	at := regexp.MustCompile(` at ([0-9.]+)</p>`)
+	out := make(chan []float64, 1)
+	go func() {
+		defer done()
+		var late []float64
+		for m := range messages {
+			now := float64(time.Now().UnixMicro()) / 1000
+			for _, found := range at.FindAllStringSubmatch(m.data, -1) {
+				wrote, _ := strconv.ParseFloat(found[1], 64)
+				late = append(late, now-wrote)
+			}
+			if len(late) >= linesPerSecond*logSeconds || ctx.Err() != nil {
+				break
+			}
+		}
+		out <- late
+	}()
+	return out
 }
 
 // watchLines notes how old the lines are that come, in the frame in which they are painted.

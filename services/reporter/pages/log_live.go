@@ -16,7 +16,7 @@ import (
 const (
 	// flushEvery is how long lines wait for others before they are sent: with the executor's own gathering, a line is
 	// on the screen in less than 100 ms.
-	flushEvery = 20 * time.Millisecond
+	flushEvery = 15 * time.Millisecond
 	// bufferMost bounds what waits for a slow client, in bytes of markup. The log itself waits in its stream.
 	bufferMost = 2 << 20
 	// stallMost is how long a full buffer waits for its client.

@@ -133,10 +133,9 @@
   });
 
   // --- live logs ------------------------------------------------------------------------------------------------
-  // Lines that come within one frame are one block: the browser lays out what is in sight, and what is too much goes
-  // block by block. The end is followed while the reader is at it; who has scrolled up stays where they are, and nothing
-  // is taken away above them.
-  const most = 4000; // lines that are kept on the page while its end is followed
+  // Lines come in blocks: the browser lays out those in sight, and what is too much goes block by block. The end is
+  // followed while the reader is at it; who has scrolled up stays where they are, and nothing is taken away above them.
+  const most = 3000; // lines that are kept on the page while its end is followed
   const lines = $("lines");
   if (lines && !location.hash.startsWith("#L")) lines.scrollTop = lines.scrollHeight;
   if (lines && lines.dataset.live) {
@@ -145,26 +144,47 @@
     let last = 0, count = lines.childElementCount, follow = true, pending = "", partial = null, waiting = false;
     lines.addEventListener("scroll", () => { follow = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40; }, { passive: true });
     const size = (block) => block.tagName === "P" ? 1 : Number(block.dataset.n);
-    const draw = () => {
-      waiting = false;
-      if (pending) {
+    const append = (came) => {
+      count += came.childElementCount;
+      while (came.firstElementChild) {
         const block = document.createElement("div");
-        block.innerHTML = pending;
-        pending = "";
-        const n = block.childElementCount;
+        let n = 0;
+        for (; n < 50 && came.firstElementChild; n++) block.append(came.firstElementChild);
         block.dataset.n = n;
         block.style.containIntrinsicSize = "auto " + n * 1.172 + "rem";
         lines.append(block);
-        count += n;
-        while (follow && count > most && lines.firstElementChild !== block) {
-          count -= size(lines.firstElementChild);
-          lines.firstElementChild.remove();
-        }
+      }
+      while (follow && count > most && lines.childElementCount > 1) {
+        count -= size(lines.firstElementChild);
+        lines.firstElementChild.remove();
+      }
+    };
+    // A frame that was costly is followed by a pause as long as it took: the page stays usable under a flood.
+    let cost = 0, drawn = 0;
+    const draw = () => {
+      waiting = false;
+      const began = performance.now();
+      if (pending) {
+        const came = document.createElement("template");
+        came.innerHTML = pending;
+        pending = "";
+        append(came.content);
         if (follow) lines.scrollTop = 1e9;
       }
       if (partial !== null) { tail.innerHTML = partial; partial = null; }
+      setTimeout(() => { drawn = performance.now(); cost = drawn - began; });
     };
-    const soon = () => { if (!waiting) { waiting = true; document.hidden ? setTimeout(draw, 250) : requestAnimationFrame(draw); } };
+    const soon = () => {
+      if (waiting) return;
+      waiting = true;
+      const pause = Math.min(40, cost) - (performance.now() - drawn);
+      if (document.hidden) setTimeout(draw, 250);
+      else if (pause > 1) setTimeout(() => requestAnimationFrame(draw), pause);
+      else requestAnimationFrame(draw);
+    };
+    lines.addEventListener("click", (e) => {
+      if (e.target.tagName === "P" && e.offsetX < 64 && e.target.id) location.hash = e.target.id; // its number is a link
+    });
     const source = new EventSource(lines.dataset.live);
     source.addEventListener("lines", (e) => { pending += e.data; last = e.lastEventId; soon(); });
     source.addEventListener("tail", (e) => { partial = e.data; soon(); });
