@@ -141,7 +141,7 @@ func TestLiveLog(t *testing.T) {
 	w.print(6, 8)
 	messages, _ = w.listen(page+"/log?from_line=4", "5") // as a browser comes again
 	m = until(t, messages, func(m message) bool { return m.event == "lines" })
-	if !strings.HasPrefix(m.data, `<p id="L6">`) {
+	if !strings.HasPrefix(m.data, `<p id="L6" data-n="6">line 6`) {
 		t.Fatalf("after line 5 came %q", m.data)
 	}
 	w.end(event.TaskFinished{Outcome: release.Success, Class: release.ClassOK})
