@@ -113,13 +113,18 @@ func (in *installation) defaults() error {
 	if in.Listen == "" {
 		in.Listen = "127.0.0.1:8030"
 	}
-	if in.PublicURL == "" {
-		in.PublicURL = "http://" + in.Listen
-	}
 	if in.Blobs == "" {
 		in.Blobs = "file://" + filepath.Join(in.Dir, "blobs")
 	}
 	return os.MkdirAll(in.Dir, 0o700)
+}
+
+// at notes where the process listens, which port 0 leaves open until then.
+func (in *installation) at(address string) {
+	in.Listen = address
+	if in.PublicURL == "" {
+		in.PublicURL = "http://" + address
+	}
 }
 
 // secrets are the named values of an installation. Only what its files name can be asked for: a definition cannot reach

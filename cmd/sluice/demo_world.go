@@ -48,7 +48,7 @@ func newDemoWorld(ctx context.Context, dir string, in *installation) (*demoWorld
 	if err != nil {
 		return nil, err
 	}
-	w.forge = outside.NewForge(filepath.Join(dir, "forge"), url, in.PublicURL+"/hooks/gitea", demoSecret)
+	w.forge = outside.NewForge(filepath.Join(dir, "forge"), url, "http://"+in.Listen+"/hooks/gitea", demoSecret)
 	w.start("forge", url, listener, w.forge.Handler())
 	for name, handler := range map[string]http.Handler{
 		"pypi": w.pypi.Handler(), "registry": outside.Registry(), "files": http.FileServer(http.Dir(w.path("published"))),

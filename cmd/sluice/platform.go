@@ -102,6 +102,7 @@ type platform struct {
 	api      string      // token of the API for whoever can read this process's directory
 	deps     service.Deps
 	registry *prometheus.Registry
+	listener net.Listener // of the HTTP side
 	health   service.Health
 	services []service.Service
 	closers  []func() // run last in, first out
@@ -115,9 +116,15 @@ func newPlatform(ctx context.Context, in *installation, log *slog.Logger, names 
 	if err := in.defaults(); err != nil {
 		return nil, err
 	}
+	listener, err := net.Listen("tcp", in.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen at %s: %w; choose another address with --listen", in.Listen, err)
+	}
+	in.at(listener.Addr().String())
 	in.share()
-	p := &platform{in: in, registry: prometheus.NewRegistry()}
+	p := &platform{in: in, listener: listener, registry: prometheus.NewRegistry()}
 	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.closers = append(p.closers, func() { _ = listener.Close() }) // closed already when it was served
 	if err := p.open(ctx, log, names); err != nil {
 		p.close()
 		return nil, err
@@ -247,14 +254,10 @@ func (p *platform) close() {
 
 // run serves until ctx ends. Services stop first, so that what they still say finds the bus open.
 func (p *platform) run(ctx context.Context) error {
-	listener, err := net.Listen("tcp", p.in.Listen)
-	if err != nil {
-		return fmt.Errorf("cannot listen at %s: %w; choose another address with --listen", p.in.Listen, err)
-	}
 	handler := service.Handler(p.deps.Bus, p.registry, &p.health, p.services...)
 	served := make(chan error, 1)
-	go func() { served <- service.Serve(ctx, &http.Server{Handler: handler}, listener) }()
-	err = service.Run(ctx, p.deps, &p.health, p.services...)
+	go func() { served <- service.Serve(ctx, &http.Server{Handler: handler}, p.listener) }()
+	err := service.Run(ctx, p.deps, &p.health, p.services...)
 	if httpErr := <-served; err == nil {
 		err = httpErr
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/client"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -56,7 +57,8 @@ func (p *progress) show(e event.Event) {
 		return
 	}
 	for line := range strings.Lines(p.describe(e)) {
-		fmt.Fprintf(p.out, "%s%6.1fs  %s\n", p.prefix, p.now().Sub(p.started).Seconds(), strings.TrimRight(line, "\n"))
+		// Names, reasons and logs come from outside: nothing in them reaches the terminal but text.
+		fmt.Fprintf(p.out, "%s%6.1fs  %s\n", p.prefix, p.now().Sub(p.started).Seconds(), client.Line(strings.TrimRight(line, "\n")))
 	}
 }
 

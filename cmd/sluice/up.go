@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluiceci/sluice/pkg/client"
 )
 
 func upCommand() *cobra.Command {
@@ -117,27 +119,17 @@ func up(ctx context.Context, in *installation, level string, ready func(*platfor
 	return nil
 }
 
-// connection is how the client commands on this machine find a Sluice that runs here.
-type connection struct {
-	URL   string `json:"url"`
-	Token string `json:"token,omitempty"` // of the API
-	NATS  string `json:"nats,omitempty"`
-	Creds string `json:"nats_token,omitempty"`
-}
-
-const connectionFile = "connection.json"
-
 // writeConnection writes the connection's file, readable by its owner only. One service alone writes none.
 func (p *platform) writeConnection() error {
 	if p.server == nil {
 		return nil
 	}
-	c := connection{URL: "http://" + p.in.Listen, NATS: p.server.URL(), Creds: p.token, Token: p.api}
+	c := client.Connection{URL: "http://" + p.in.Listen, NATS: p.server.URL(), NATSToken: p.token, Token: p.api}
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(p.in.Dir, connectionFile), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.in.Dir, client.ConnectionFile), text, 0o600); err != nil {
 		return fmt.Errorf("cannot tell clients where this Sluice runs: %w", err)
 	}
 	return nil
