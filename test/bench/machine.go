@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -22,6 +24,7 @@ import (
 type machine struct {
 	publish    float64 // seconds for one durable publish, one writer, median
 	publishP99 float64
+	stream     float64 // durable publishes in a second, as many at once as the stream takes
 	exec       float64 // seconds from asking for a shell that starts a program to its first instruction, median
 	execP99    float64
 	execRate   float64 // shells started and ended in a second, two at a time
@@ -30,7 +33,7 @@ type machine struct {
 }
 
 func measureMachine(ctx context.Context, dir string) (m machine, err error) {
-	if m.publish, m.publishP99, err = measurePublish(ctx, dir); err != nil {
+	if err := m.measureStream(ctx, dir); err != nil {
 		return m, err
 	}
 	probe, err := newProbe(dir)
@@ -47,21 +50,34 @@ func measureMachine(ctx context.Context, dir string) (m machine, err error) {
 	return m, err
 }
 
-// measurePublish publishes one event after the other, as a service would that waits for each.
-func measurePublish(ctx context.Context, dir string) (median, p99 float64, err error) {
+// measureStream publishes on a server of its own, which stores on the same disk in the same way.
+func (m *machine) measureStream(ctx context.Context, dir string) error {
 	server, err := bus.Embed(bus.ServerOptions{Dir: filepath.Join(dir, "limit")})
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer server.Close()
 	b, err := server.Connect(ctx, bus.Options{})
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer b.Close()
+	if m.publish, m.publishP99, err = measurePublish(ctx, b); err != nil {
+		return err
+	}
+	m.stream, err = measureStream(ctx, b)
+	return err
+}
+
+func fact(name string, i int) event.Event {
+	return event.Root("bench", "/bench", time.Now(), event.TaskRequested{Task: release.TaskID(fmt.Sprint(name, i)), Pool: "p"})
+}
+
+// measurePublish publishes one event after the other, as a service would that waits for each.
+func measurePublish(ctx context.Context, b *bus.Bus) (median, p99 float64, err error) {
 	var took []float64
-	for i := range 2000 {
-		e := event.Root("bench", "/bench", time.Now(), event.TaskRequested{Task: release.TaskID(fmt.Sprint("t", i)), Pool: "p"})
+	for i := range 1000 {
+		e := fact("one", i)
 		start := time.Now()
 		if err := b.Publish(ctx, e); err != nil {
 			return 0, 0, err
@@ -69,6 +85,25 @@ func measurePublish(ctx context.Context, dir string) (median, p99 float64, err e
 		took = append(took, time.Since(start).Seconds())
 	}
 	return quantile(took, 0.5), quantile(took, 0.99), nil
+}
+
+// measureStream publishes from so many goroutines that the stream never waits for one.
+func measureStream(ctx context.Context, b *bus.Bus) (float64, error) {
+	const n, writers = 4000, 64
+	start := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	for w := range writers {
+		group.Go(func() error {
+			for i := w; i < n; i += writers {
+				if err := b.Publish(ctx, fact("many", i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return n / time.Since(start).Seconds(), err
 }
 
 // probe is a program that writes the time at which it started.

@@ -136,12 +136,8 @@ func (p *sluice) commit(ctx context.Context, definition string) (release.Commit,
 
 // announce sends the webhook of a push to master, as a forge would, and returns the run.
 func (p *sluice) announce(ctx context.Context, commit release.Commit) (release.RunID, error) {
-	return p.announceRef(ctx, "refs/heads/master", commit)
-}
-
-func (p *sluice) announceRef(ctx context.Context, ref string, commit release.Commit) (release.RunID, error) {
 	body, err := json.Marshal(map[string]any{
-		"ref": ref, "before": strings.Repeat("0", 40), "after": commit, "commits": []any{},
+		"ref": "refs/heads/master", "before": strings.Repeat("0", 40), "after": commit, "commits": []any{},
 		"head_commit": map[string]any{"id": commit, "message": "bench"},
 		"repository":  map[string]any{"id": 1, "name": "bench", "full_name": repo, "clone_url": "file://" + p.bare, "default_branch": "master"},
 		"pusher":      map[string]any{"login": "ada", "username": "ada"}, "sender": map[string]any{"login": "ada", "username": "ada"},
@@ -196,6 +192,25 @@ func (p *sluice) finish(ctx context.Context, run release.RunID) ([]event.Event, 
 			return seen, fmt.Errorf("run %s stands still: nothing happened for a minute after %d facts", run, len(seen))
 		}
 	}
+}
+
+// ignored waits until the builder has said that no trigger wants a run.
+func (p *sluice) ignored(ctx context.Context, run release.RunID) error {
+	facts, err := p.bus.Follow(ctx, bus.Following{Name: "bench", Run: string(run), Types: []event.Type{event.TypeChangeIgnored, event.TypeRunRejected}})
+	if err != nil {
+		return err
+	}
+	defer facts.Close()
+	batch, err := facts.Next(ctx, time.Minute)
+	if err != nil {
+		return err
+	}
+	for _, e := range batch.Events {
+		if e.Type == event.TypeChangeIgnored {
+			return nil
+		}
+	}
+	return fmt.Errorf("run %s was not ignored: %+v", run, batch.Events)
 }
 
 func verdict(run release.RunID, end event.RunFinished) error {
