@@ -18,13 +18,26 @@ import (
 func TestClientReadsWhatTheServerWrites(t *testing.T) {
 	t.Parallel()
 	for _, pair := range []struct{ server, client any }{
-		{readmodel.Run{}, client.Run{}}, {readmodel.Task{}, client.Task{}}, {readmodel.Attempt{}, client.Attempt{}},
-		{readmodel.Gate{}, client.Gate{}}, {readmodel.Candidate{}, client.Candidate{}}, {readmodel.Step{}, client.Step{}},
-		{readmodel.Release{}, client.Release{}}, {readmodel.Export{}, client.Export{}}, {readmodel.Moment{}, client.Moment{}},
-		{readmodel.Artifact{}, client.Artifact{}}, {readmodel.ArtifactTotals{}, client.ArtifactTotals{}},
-		{plan.Skipped{}, client.LeftOut{}}, {reported.Detail{}, client.Status{}}, {reported.Event{}, client.Event{}},
-		{reported.Answer{}, client.Why{}}, {schedule.Holder{}, client.Holder{}}, {schedule.Pool{}, client.Pool{}},
-		{schedule.Executor{}, client.Executor{}}, {bus.StreamStatus{}, client.Stream{}}, {bus.ConsumerStatus{}, client.Consumer{}},
+		{readmodel.Run{}, client.Run{}},
+		{readmodel.Task{}, client.Task{}},
+		{readmodel.Attempt{}, client.Attempt{}},
+		{readmodel.Gate{}, client.Gate{}},
+		{readmodel.Candidate{}, client.Candidate{}},
+		{readmodel.Step{}, client.Step{}},
+		{readmodel.Release{}, client.Release{}},
+		{readmodel.Export{}, client.Export{}},
+		{readmodel.Moment{}, client.Moment{}},
+		{readmodel.Artifact{}, client.Artifact{}},
+		{readmodel.ArtifactTotals{}, client.ArtifactTotals{}},
+		{plan.Skipped{}, client.LeftOut{}},
+		{reported.Detail{}, client.Status{}},
+		{reported.Event{}, client.Event{}},
+		{reported.Answer{}, client.Why{}},
+		{schedule.Holder{}, client.Holder{}},
+		{schedule.Pool{}, client.Pool{}},
+		{schedule.Executor{}, client.Executor{}},
+		{bus.StreamStatus{}, client.Stream{}},
+		{bus.ConsumerStatus{}, client.Consumer{}},
 		{bus.DeadLetter{}, client.DeadLetter{}},
 	} {
 		want, got := fields(reflect.TypeOf(pair.server)), fields(reflect.TypeOf(pair.client))

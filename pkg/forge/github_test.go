@@ -117,8 +117,10 @@ func TestGitHubDeliveries(t *testing.T) {
 	}{
 		{"push", "push", githubPush(nil), onMaster, ""},
 		{"forced", "push", githubPush(object{"forced": true}), with(onMaster, func(c *release.Change) { c.Forced = true }), ""},
-		{"new branch", "push", githubPush(object{"before": none, "created": true, "ref": "refs/heads/ü/x"}),
-			with(githubChange(release.Push, "refs/heads/ü/x"), func(c *release.Change) { c.Branch = "ü/x" }), ""},
+		{
+			"new branch", "push", githubPush(object{"before": none, "created": true, "ref": "refs/heads/ü/x"}),
+			with(githubChange(release.Push, "refs/heads/ü/x"), func(c *release.Change) { c.Branch = "ü/x" }), "",
+		},
 		{"annotated tag", "push", githubPush(object{"ref": "refs/tags/v1", "before": none, "after": tagged}), githubChange(release.Tag, "refs/tags/v1"), ""},
 		{"tag of no commit", "push", githubPush(object{"ref": "refs/tags/v1", "head_commit": nil}), release.Change{}, "refs/tags/v1 leads to no commit that the delivery names"},
 		{"deleted", "push", githubPush(object{"deleted": true, "after": none, "head_commit": nil}), release.Change{}, "refs/heads/master was deleted"},
@@ -126,8 +128,10 @@ func TestGitHubDeliveries(t *testing.T) {
 		{"opened", "pull_request", githubPull("opened", same), pull, ""},
 		{"synchronize", "pull_request", githubPull("synchronize", same), pull, ""},
 		{"reopened", "pull_request", githubPull("reopened", same), pull, ""},
-		{"fork", "pull_request", githubPull("opened", object{"full_name": "dev/widget", "fork": true}),
-			with(pull, func(c *release.Change) { c.HeadRepo, c.Fork = "dev/widget", true }), ""},
+		{
+			"fork", "pull_request", githubPull("opened", object{"full_name": "dev/widget", "fork": true}),
+			with(pull, func(c *release.Change) { c.HeadRepo, c.Fork = "dev/widget", true }), "",
+		},
 		{"fork is gone", "pull_request", githubPull("synchronize", nil), with(pull, func(c *release.Change) { c.HeadRepo, c.Fork = "", true }), ""},
 		{"labeled", "pull_request", githubPull("labeled", same), release.Change{}, `pull request 7: "labeled" changes none of its commits`},
 		{"ready for review", "pull_request", githubPull("ready_for_review", same), release.Change{}, `pull request 7: "ready_for_review" changes none of its commits`},

@@ -74,10 +74,14 @@ func TestGitLabDeliveries(t *testing.T) {
 		reason      string
 	}{
 		{"push", "Push Hook", gitlabPush("push", nil), pushed, ""},
-		{"new branch without commits", "Push Hook", gitlabPush("push", object{"before": none, "commits": []object{}}),
-			with(pushed, func(c *release.Change) { c.Before, c.Title, c.URL = "", "", "" }), ""},
-		{"annotated tag", "Tag Push Hook", gitlabPush("tag_push", object{"ref": "refs/tags/v1", "before": none, "after": tagged}),
-			with(pushed, func(c *release.Change) { c.Kind, c.Ref, c.Branch, c.Before = release.Tag, "refs/tags/v1", "", "" }), ""},
+		{
+			"new branch without commits", "Push Hook", gitlabPush("push", object{"before": none, "commits": []object{}}),
+			with(pushed, func(c *release.Change) { c.Before, c.Title, c.URL = "", "", "" }), "",
+		},
+		{
+			"annotated tag", "Tag Push Hook", gitlabPush("tag_push", object{"ref": "refs/tags/v1", "before": none, "after": tagged}),
+			with(pushed, func(c *release.Change) { c.Kind, c.Ref, c.Branch, c.Before = release.Tag, "refs/tags/v1", "", "" }), "",
+		},
 		{"deleted", "Push Hook", gitlabPush("push", object{"after": none, "checkout_sha": nil, "commits": []object{}}), release.Change{}, "refs/heads/master was deleted"},
 		{"system hook", "System Hook", gitlabPush("push", nil), pushed, ""},
 		{"opened", "Merge Request Hook", gitlabMerge(nil), pull, ""},
@@ -86,12 +90,20 @@ func TestGitLabDeliveries(t *testing.T) {
 		{"approved", "Merge Request Hook", gitlabMerge(object{"action": "approved"}), release.Change{}, `merge request 7: "approved" changes none of its commits`},
 		{"merged", "Merge Request Hook", gitlabMerge(object{"action": "merge"}), release.Change{}, "pull request 7 was merged: the push to its target says which commit it is"},
 		{"closed", "Merge Request Hook", gitlabMerge(object{"action": "close"}), release.Change{}, "pull request 7 was closed"},
-		{"fork", "Merge Request Hook", gitlabMerge(object{"source": object{"path_with_namespace": "dev/widget"}, "source_project_id": 99}),
-			with(pull, func(c *release.Change) { c.HeadRepo, c.Fork = "dev/widget", true }), ""},
-		{"fork is gone", "Merge Request Hook", gitlabMerge(object{"source": nil, "source_project_id": nil}),
-			with(pull, func(c *release.Change) { c.HeadRepo, c.Fork = "", true }), ""},
-		{"note", "Note Hook", object{"object_kind": "note", "project": labProject(), "object_attributes": object{"iid": "x", "note": "/test"}},
-			release.Change{}, `event "Note Hook" of "note" announces no revision`},
+		{
+			"fork", "Merge Request Hook", gitlabMerge(object{"source": object{"path_with_namespace": "dev/widget"}, "source_project_id": 99}),
+			with(pull, func(c *release.Change) { c.HeadRepo, c.Fork = "dev/widget", true }), "",
+		},
+		{
+			"fork is gone", "Merge Request Hook", gitlabMerge(object{"source": nil, "source_project_id": nil}),
+			with(pull, func(c *release.Change) { c.HeadRepo, c.Fork = "", true }), "",
+		},
+		{
+			"note", "Note Hook",
+			object{"object_kind": "note", "project": labProject(), "object_attributes": object{"iid": "x", "note": "/test"}},
+			release.Change{},
+			`event "Note Hook" of "note" announces no revision`,
+		},
 	}
 	for _, k := range cases {
 		t.Run(k.name, func(t *testing.T) {

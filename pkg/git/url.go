@@ -23,10 +23,8 @@ type remote struct {
 // protocols are the transports that git may use.
 func protocols() []string { return []string{"file", "http", "https", "ssh", "git"} }
 
-var (
-	// scpPattern is git's short form of ssh: "git@host:owner/name.git".
-	scpPattern = regexp.MustCompile(`^([A-Za-z0-9._][A-Za-z0-9._-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*):([^:\s-][^\s]*)$`)
-)
+// scpPattern is git's short form of ssh: "git@host:owner/name.git".
+var scpPattern = regexp.MustCompile(`^([A-Za-z0-9._][A-Za-z0-9._-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*):([^:\s-][^\s]*)$`)
 
 // parseURL accepts what git may be asked to talk to, and nothing that git would take for an option or a helper.
 func parseURL(raw string) (remote, error) {

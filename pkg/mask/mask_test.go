@@ -213,8 +213,12 @@ func TestFinds(t *testing.T) {
 		text string
 		want bool
 	}{
-		{"", false}, {"s3cre", false}, {"s3cret", true}, {strings.Repeat("x", 100_000) + hex.EncodeToString([]byte("s3cret")), true},
-		{strings.Repeat("y", 64<<10-3) + "s3cret" + strings.Repeat("y", 70_000), true}, {strings.Repeat("z", 200_000), false},
+		{"", false},
+		{"s3cre", false},
+		{"s3cret", true},
+		{strings.Repeat("x", 100_000) + hex.EncodeToString([]byte("s3cret")), true},
+		{strings.Repeat("y", 64<<10-3) + "s3cret" + strings.Repeat("y", 70_000), true},
+		{strings.Repeat("z", 200_000), false},
 	} {
 		for name, r := range map[string]io.Reader{"whole": strings.NewReader(one.text), "byte by byte": iotest.OneByteReader(strings.NewReader(one.text))} {
 			if name == "whole" || len(one.text) < 1000 {
@@ -271,8 +275,10 @@ func BenchmarkWriter(b *testing.B) {
 	text := bytes.Repeat(line, 32<<10/len(line))
 	for _, secrets := range [][]string{
 		{"ghp_abcdefghijklmnopqrstuvwxyz0123456789"},
-		{"ghp_abcdefghijklmnopqrstuvwxyz0123456789", "pypi-AgEIcHlwaS5vcmcCJDU", "correct horse battery staple",
-			"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
+		{
+			"ghp_abcdefghijklmnopqrstuvwxyz0123456789", "pypi-AgEIcHlwaS5vcmcCJDU", "correct horse battery staple",
+			"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+		},
 		{strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", 40)},
 	} {
 		b.Run(fmt.Sprintf("%d secrets of %d bytes", len(secrets), len(secrets[0])), func(b *testing.B) {

@@ -29,26 +29,50 @@ func TestJUnit(t *testing.T) {
 		problem    string
 	}{
 		{"root testsuite", `<testsuite><testcase name="a"/></testsuite>`, count{Total: 1}, ""},
-		{"root testsuites", `<testsuites><testsuite name="s"><testcase name="a"/><testcase name="b"><skipped/></testcase></testsuite></testsuites>`,
-			count{Total: 2, Skipped: 1}, ""},
+		{
+			"root testsuites", `<testsuites><testsuite name="s"><testcase name="a"/><testcase name="b"><skipped/></testcase></testsuite></testsuites>`,
+			count{Total: 2, Skipped: 1},
+			"",
+		},
 		{"case without suite", `<testsuites><testcase name="a"/></testsuites>`, count{Total: 1}, ""},
-		{"failure and error are one failed case", `<testsuite><testcase name="a"><failure message="m"/><error message="n"/></testcase></testsuite>`,
-			count{Total: 1, Failed: 1}, "1 test of 1 failed, the first is a"},
-		{"stated counts without cases", `<testsuite tests="1,200" failures="2" errors="1" skipped="4"/>`,
-			count{Total: 1200, Failed: 3, Skipped: 4}, "3 tests of 1200 failed"},
-		{"stated failures that no case shows", `<testsuite tests="1" failures="1"><testcase name="a"/></testsuite>`,
-			count{Total: 1, Failed: 1}, "1 test of 1 failed"},
-		{"suites of suites are counted once", `<testsuite tests="2" failures="1"><testsuite tests="2" failures="1"><testcase name="a"/><testcase name="b"><failure/></testcase></testsuite></testsuite>`,
-			count{Total: 2, Failed: 1}, "1 test of 2 failed, the first is b"},
+		{
+			"failure and error are one failed case", `<testsuite><testcase name="a"><failure message="m"/><error message="n"/></testcase></testsuite>`,
+			count{Total: 1, Failed: 1},
+			"1 test of 1 failed, the first is a",
+		},
+		{
+			"stated counts without cases", `<testsuite tests="1,200" failures="2" errors="1" skipped="4"/>`,
+			count{Total: 1200, Failed: 3, Skipped: 4},
+			"3 tests of 1200 failed",
+		},
+		{
+			"stated failures that no case shows", `<testsuite tests="1" failures="1"><testcase name="a"/></testsuite>`,
+			count{Total: 1, Failed: 1},
+			"1 test of 1 failed",
+		},
+		{
+			"suites of suites are counted once", `<testsuite tests="2" failures="1"><testsuite tests="2" failures="1"><testcase name="a"/><testcase name="b"><failure/></testcase></testsuite></testsuite>`,
+			count{Total: 2, Failed: 1},
+			"1 test of 2 failed, the first is b",
+		},
 		{"flaky pass", `<testsuite><testcase name="a"><flakyFailure message="x"/><flakyError/></testcase></testsuite>`, count{Total: 1, Flaky: 1}, ""},
-		{"failed after reruns", `<testsuite><testcase name="a"><failure message="x"/><rerunFailure message="x"/></testcase></testsuite>`,
-			count{Total: 1, Failed: 1}, "1 test of 1 failed, the first is a"},
-		{"all skipped", `<testsuite><testcase name="a"><skipped/></testcase><testcase name="b"><skipped/></testcase></testsuite>`,
-			count{Total: 2, Skipped: 2}, "all 2 tests were skipped: nothing was proved"},
+		{
+			"failed after reruns", `<testsuite><testcase name="a"><failure message="x"/><rerunFailure message="x"/></testcase></testsuite>`,
+			count{Total: 1, Failed: 1},
+			"1 test of 1 failed, the first is a",
+		},
+		{
+			"all skipped", `<testsuite><testcase name="a"><skipped/></testcase><testcase name="b"><skipped/></testcase></testsuite>`,
+			count{Total: 2, Skipped: 2},
+			"all 2 tests were skipped: nothing was proved",
+		},
 		{"disabled", `<testsuite tests="2" disabled="1"><testcase name="a"/><testcase name="b" status="notrun"/></testsuite>`, count{Total: 2, Skipped: 1}, ""},
 		{"nonsense counts", `<testsuite tests="many" failures="-3" errors="99999999999999"><testcase name="a"/></testsuite>`, count{Total: 1}, ""},
-		{"latin1", "<?xml version='1.0' encoding='ISO-8859-1'?><testsuite><testcase name='\xfc'><failure/></testcase></testsuite>",
-			count{Total: 1, Failed: 1}, "1 test of 1 failed, the first is ü"},
+		{
+			"latin1", "<?xml version='1.0' encoding='ISO-8859-1'?><testsuite><testcase name='\xfc'><failure/></testcase></testsuite>",
+			count{Total: 1, Failed: 1},
+			"1 test of 1 failed, the first is ü",
+		},
 		{"output that looks like a case", `<testsuite><testcase name="a"><system-out><testcase name="b"/></system-out></testcase></testsuite>`, count{Total: 1}, ""},
 		{"properties and outputs", `<testsuite><properties><property name="k" value="v"/></properties><testcase name="a"/><system-out>x</system-out></testsuite>`, count{Total: 1}, ""},
 	} {
@@ -117,9 +141,12 @@ func TestResults(t *testing.T) {
 		success    *bool
 		metrics    map[string]float64
 	}{
-		{"all", `{"success": true, "time_taken": 1.5, "results": {"rps": 310, "deep": {"p99": 4e2}, "name": "x", "list": [1,2]},
+		{
+			"all", `{"success": true, "time_taken": 1.5, "results": {"rps": 310, "deep": {"p99": 4e2}, "name": "x", "list": [1,2]},
 			"perf_metrics": [{"perf_metric_name": "ops", "perf_metric_value": 9.5, "perf_metric_type": "THROUGHPUT"}]}`,
-			&yes, map[string]float64{"time_taken": 1.5, "results.rps": 310, "results.deep.p99": 400, "ops": 9.5}},
+			&yes,
+			map[string]float64{"time_taken": 1.5, "results.rps": 310, "results.deep.p99": 400, "ops": 9.5},
+		},
 		{"numbers only", `{"a": 1}`, nil, map[string]float64{"a": 1}},
 		{"success as number", `{"success": 1}`, &yes, nil},
 		{"success as text", `{"success": "0"}`, &no, nil},

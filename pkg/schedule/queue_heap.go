@@ -34,15 +34,18 @@ func (h lanes) Less(i, j int) bool {
 	}
 	return a.tasks[0].seq < b.tasks[0].seq
 }
+
 func (h lanes) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
+
 func (h *lanes) Push(x any) {
 	l := x.(*lane)
 	l.index = len(*h)
 	*h = append(*h, l)
 }
+
 func (h *lanes) Pop() any {
 	last := len(*h) - 1
 	out := (*h)[last]

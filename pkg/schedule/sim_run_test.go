@@ -96,6 +96,7 @@ func (f numbered) Fatal(args ...any) {
 	f.Helper()
 	f.TB.Fatal(append([]any{"world", f.n, ":"}, args...)...)
 }
+
 func (f numbered) Fatalf(format string, args ...any) {
 	f.Helper()
 	f.TB.Fatalf("world %d: "+format, append([]any{f.n}, args...)...)

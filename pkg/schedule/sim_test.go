@@ -44,7 +44,8 @@ type script struct {
 
 var simRetry = []release.Retry{
 	{Class: release.ClassInfra, Limit: 2, Wait: release.Duration(200 * time.Millisecond), Max: release.Duration(300 * time.Millisecond)},
-	{Class: release.ClassLost, Limit: 1000}, {Class: release.ClassCommand, Limit: 1},
+	{Class: release.ClassLost, Limit: 1000},
+	{Class: release.ClassCommand, Limit: 1},
 }
 
 // drawScript makes a run of at most eight tasks.

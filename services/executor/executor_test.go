@@ -238,8 +238,10 @@ echo one > sub/file && git add . && git commit -q -m one && git rev-parse HEAD`
 		{release.Commit(strings.Repeat("ab", 20)), release.ClassInfra},
 	} {
 		id := release.TaskID(fmt.Sprintf("t%d", i))
-		w.dispatch(plan.Task{ID: id, Run: `cat file; git status --short; echo made > made`, Directory: "sub", Checkout: "commit",
-			Outputs: []plan.Output{{Type: "made", Path: "sub/made"}}},
+		w.dispatch(plan.Task{
+			ID: id, Run: `cat file; git status --short; echo made > made`, Directory: "sub", Checkout: "commit",
+			Outputs: []plan.Output{{Type: "made", Path: "sub/made"}},
+		},
 			func(p *plan.Plan, _ *event.TaskDispatched) {
 				p.Change.CloneURL, p.Change.Commit = "file://"+repo, c.commit
 			})

@@ -56,21 +56,31 @@ func TestEveryActionIsAFact(t *testing.T) {
 		run        release.RunID
 		want       func(request string) event.Payload
 	}{
-		{"/api/v1/runs/" + string(run) + "/cancel", `{"reason": "wrong branch"}`, run,
+		{
+			"/api/v1/runs/" + string(run) + "/cancel", `{"reason": "wrong branch"}`, run,
 			func(id string) event.Payload {
 				return event.RunCancelRequested{Request: id, By: "ada", Reason: "wrong branch"}
-			}},
+			},
+		},
 		{"/api/v1/runs/" + string(run) + "/retry", `{"tasks": ["a", "b"]}`, run, func(id string) event.Payload {
 			return event.RunRetryRequested{Request: id, By: "ada", Tasks: []release.TaskID{"a", "b"}}
 		}},
-		{"/api/v1/runs/" + string(run) + "/approve", `{"note": "looks good"}`, run,
-			func(string) event.Payload { return event.GateApproved{By: "ada", Note: "looks good"} }},
-		{"/api/v1/runs/" + string(run) + "/hold", `{"reason": "wait"}`, run,
-			func(id string) event.Payload { return event.GateHeld{Request: id, By: "ada", Reason: "wait"} }},
-		{"/api/v1/runs/" + string(run) + "/resume", "", run,
-			func(id string) event.Payload { return event.GateResumed{Request: id, By: "ada"} }},
-		{"/api/v1/runs/" + string(opened) + "/retry", "{}", opened,
-			func(id string) event.Payload { return event.PublicationRetryRequested{Request: id, By: "ada"} }},
+		{
+			"/api/v1/runs/" + string(run) + "/approve", `{"note": "looks good"}`, run,
+			func(string) event.Payload { return event.GateApproved{By: "ada", Note: "looks good"} },
+		},
+		{
+			"/api/v1/runs/" + string(run) + "/hold", `{"reason": "wait"}`, run,
+			func(id string) event.Payload { return event.GateHeld{Request: id, By: "ada", Reason: "wait"} },
+		},
+		{
+			"/api/v1/runs/" + string(run) + "/resume", "", run,
+			func(id string) event.Payload { return event.GateResumed{Request: id, By: "ada"} },
+		},
+		{
+			"/api/v1/runs/" + string(opened) + "/retry", "{}", opened,
+			func(id string) event.Payload { return event.PublicationRetryRequested{Request: id, By: "ada"} },
+		},
 		{"/api/v1/pools/gpu/drain", `{"resume": true, "reason": "back"}`, event.Fleet, func(id string) event.Payload {
 			return event.PoolDrainRequested{Request: id, Pool: "gpu", Resume: true, By: "ada", Reason: "back"}
 		}},

@@ -30,6 +30,7 @@ func (g guarded) Stage(ctx context.Context, r Release) error { return admitted(c
 func (g guarded) Commit(ctx context.Context, r Release) error {
 	return admitted(ctx, r, g.target.Commit)
 }
+
 func (g guarded) Verify(ctx context.Context, r Release) error {
 	return admitted(ctx, r, g.target.Verify)
 }

@@ -269,8 +269,11 @@ func (t *pypi) spool(ctx context.Context, item Item, fn func(*os.File, int64, up
 
 func newUploadForm(d distribution, digest release.Digest, m metadata) uploadForm {
 	form := uploadForm{file: d.File, fields: []metadataField{
-		{":action", "file_upload"}, {"protocol_version", "1"}, {"sha256_digest", digest.Hex()},
-		{"filetype", d.FileType}, {"pyversion", d.Python},
+		{":action", "file_upload"},
+		{"protocol_version", "1"},
+		{"sha256_digest", digest.Hex()},
+		{"filetype", d.FileType},
+		{"pyversion", d.Python},
 	}}
 	for _, f := range m.Fields {
 		form.fields = append(form.fields, metadataField{formName(f.Name), f.Value})

@@ -13,7 +13,7 @@ import (
 
 const (
 	idle   = 10 * time.Second       // between looks when nothing is due
-	settle = 20 * time.Millisecond  // between decisions while facts still stream in
+	settle = 3 * time.Millisecond   // between decisions while facts still stream in
 	patrol = 100 * time.Millisecond // until an empty stream is known to be empty
 )
 

@@ -71,11 +71,19 @@ func TestKindsOfErrors(t *testing.T) {
 		code   string
 		want   fault.Kind
 	}{
-		{500, "InternalError", fault.Transient}, {503, "SlowDown", fault.Transient}, {507, "InsufficientStorage", fault.Transient},
-		{429, "TooManyRequests", fault.Transient}, {404, "NoSuchBucket", fault.Transient}, {404, "NoSuchKey", fault.Invalid},
-		{403, "AccessDenied", fault.Denied}, {401, "Unauthorized", fault.Denied}, {400, "InvalidArgument", fault.Invalid},
-		{412, "PreconditionFailed", fault.Conflict}, {409, "ObjectParentIsFile", fault.Conflict},
-		{409, "ConditionalRequestConflict", fault.Transient}, {501, "NotImplemented", fault.Invalid},
+		{500, "InternalError", fault.Transient},
+		{503, "SlowDown", fault.Transient},
+		{507, "InsufficientStorage", fault.Transient},
+		{429, "TooManyRequests", fault.Transient},
+		{404, "NoSuchBucket", fault.Transient},
+		{404, "NoSuchKey", fault.Invalid},
+		{403, "AccessDenied", fault.Denied},
+		{401, "Unauthorized", fault.Denied},
+		{400, "InvalidArgument", fault.Invalid},
+		{412, "PreconditionFailed", fault.Conflict},
+		{409, "ObjectParentIsFile", fault.Conflict},
+		{409, "ConditionalRequestConflict", fault.Transient},
+		{501, "NotImplemented", fault.Invalid},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(test.status)

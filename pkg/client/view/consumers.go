@@ -31,8 +31,12 @@ func (p *page) consumers(streams []client.Stream) {
 	slices.SortStableFunc(list, func(a, b reader) int { return cmp.Compare(b.Lag(), a.Lag()) })
 	p.title("Consumers")
 	t := table{columns: []column{
-		{head: "CONSUMER", least: 20}, {head: "STREAM"}, {head: "BEHIND", right: true}, {head: "IN HAND", right: true},
-		{head: "AGAIN", right: true}, {head: "LAST", right: true},
+		{head: "CONSUMER", least: 20},
+		{head: "STREAM"},
+		{head: "BEHIND", right: true},
+		{head: "IN HAND", right: true},
+		{head: "AGAIN", right: true},
+		{head: "LAST", right: true},
 	}}
 	for _, c := range list {
 		again := plain

@@ -17,7 +17,10 @@ func Artifacts(w io.Writer, s Style, list []client.Artifact) error {
 		return err
 	}
 	t := table{columns: []column{
-		{head: "TASK", least: 12}, {head: "NAME", least: 24}, {head: "TYPE", least: 6}, {head: "SIZE", right: true},
+		{head: "TASK", least: 12},
+		{head: "NAME", least: 24},
+		{head: "TYPE", least: 6},
+		{head: "SIZE", right: true},
 		{head: "DIGEST", least: 19},
 	}}
 	for _, a := range list {

@@ -28,8 +28,12 @@ func Pools(w io.Writer, s Style, pools []client.Pool) error {
 
 func poolTable(pools []client.Pool) table {
 	t := table{columns: []column{
-		{head: "POOL", least: 12}, {head: "STATE"}, {head: "EXECUTORS", right: true}, {head: "RUNNING", right: true},
-		{head: "SLOTS", right: true}, {head: "WAITING", right: true},
+		{head: "POOL", least: 12},
+		{head: "STATE"},
+		{head: "EXECUTORS", right: true},
+		{head: "RUNNING", right: true},
+		{head: "SLOTS", right: true},
+		{head: "WAITING", right: true},
 	}}
 	for _, p := range pools {
 		alive := 0
@@ -82,8 +86,12 @@ func DeadLetters(w io.Writer, s Style, list []client.DeadLetter) error {
 		return err
 	}
 	t := table{columns: []column{
-		{head: "SEQ", right: true}, {head: "AGE", right: true}, {head: "CONSUMER", least: 12}, {head: "FAULT"},
-		{head: "SUBJECT", least: 16}, {head: "REASON", least: 16},
+		{head: "SEQ", right: true},
+		{head: "AGE", right: true},
+		{head: "CONSUMER", least: 12},
+		{head: "FAULT"},
+		{head: "SUBJECT", least: 16},
+		{head: "REASON", least: 16},
 	}}
 	for _, l := range list {
 		t.row(cell{strconv.FormatUint(l.Seq, 10), plain}, cell{s.age(l.Time), faint}, cell{safe(l.Consumer), plain},
@@ -141,8 +149,12 @@ func (t Top) Show(w io.Writer, s Style) error {
 
 func streamTable(s Style, streams []client.Stream) table {
 	t := table{columns: []column{
-		{head: "STREAM"}, {head: "MESSAGES", right: true}, {head: "BYTES", right: true}, {head: "FULL", right: true},
-		{head: "LAST", right: true}, {head: "", least: 8},
+		{head: "STREAM"},
+		{head: "MESSAGES", right: true},
+		{head: "BYTES", right: true},
+		{head: "FULL", right: true},
+		{head: "LAST", right: true},
+		{head: "", least: 8},
 	}}
 	for _, one := range streams {
 		full, alarm := "", faint

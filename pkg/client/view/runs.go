@@ -18,8 +18,13 @@ func Runs(w io.Writer, s Style, runs []client.Run) error {
 		return err
 	}
 	t := table{columns: []column{
-		{head: "RUN"}, {head: "OUTCOME"}, {head: "BRANCH", least: 8}, {head: "COMMIT"}, {head: "TITLE", least: 8},
-		{head: "AGE", right: true}, {head: "TOOK", right: true},
+		{head: "RUN"},
+		{head: "OUTCOME"},
+		{head: "BRANCH", least: 8},
+		{head: "COMMIT"},
+		{head: "TITLE", least: 8},
+		{head: "AGE", right: true},
+		{head: "TOOK", right: true},
 	}}
 	for _, r := range runs {
 		m := markOf(r.State)

@@ -36,9 +36,11 @@ func failed() client.Status {
 		{
 			ID: "smoke-3_12", Name: "smoke (3.12)", Job: "smoke", State: "failure", Tried: 2, Class: "command", Outcome: "failure",
 			Reason: "the command exited with 1", Started: ago(90 * time.Second), Finished: ago(50 * time.Second),
-			Attempts: []client.Attempt{{Task: "smoke-3_12", Number: 2,
+			Attempts: []client.Attempt{{
+				Task: "smoke-3_12", Number: 2,
 				Failures:  []event.CaseFailure{{Name: "test_import", Message: "No module named 'demo'"}},
-				LastLines: []string{"collected 3 items", "\x1b[31mFAILED\x1b[0m test_import", "own title \x1b]0;pwned\a", "1 failed, 2 passed"}}},
+				LastLines: []string{"collected 3 items", "\x1b[31mFAILED\x1b[0m test_import", "own title \x1b]0;pwned\a", "1 failed, 2 passed"},
+			}},
 		},
 		{ID: "gpu-long", State: client.TaskRunning, Started: ago(12 * time.Second), Reason: ""},
 		{ID: "scale", State: client.TaskDelayed, Delayed: now.Add(30 * time.Second), Reason: "attempt 1 was lost: the executor vanished"},
@@ -79,7 +81,8 @@ func released() client.Status {
 			{Target: "oci", State: release.Committed, Reached: ago(time.Second), Files: []event.PublishedFile{{Name: "demo", URL: "http://registry.example/demo:1.0"}}},
 			step("pypi", release.Planned), step("pypi", release.Probed),
 			{Target: "pypi", State: release.Staged, Failed: ago(time.Second), Reason: "cannot stage demo-1.0.whl: the index has other bytes of that name"},
-			step("maven", release.Planned), {Target: "maven", State: release.Probed, Requested: ago(time.Second)},
+			step("maven", release.Planned),
+			{Target: "maven", State: release.Probed, Requested: ago(time.Second)},
 		},
 	}
 }
@@ -103,11 +106,14 @@ func top() view.Top {
 			{Name: "default", Slots: 4, Running: 2, Given: 5, Waiting: 12, Executors: []client.Executor{{Name: "host-1", Alive: true}, {Name: "host-2"}}},
 			{Name: "gpu", Drained: true, Reason: "drained by ada: new driver"},
 		},
-		Streams: []client.Stream{{Name: "FACTS", Messages: 1_204_000, Bytes: 3 << 29, MaxBytes: 3 << 29, LastTime: ago(2 * time.Second), Description: "facts, one message per place",
+		Streams: []client.Stream{{
+			Name: "FACTS", Messages: 1_204_000, Bytes: 3 << 29, MaxBytes: 3 << 29, LastTime: ago(2 * time.Second), Description: "facts, one message per place",
 			Consumers: []client.Consumer{
-				{Name: "builder-plan", Durable: true, LastActive: ago(3 * time.Second)}, {Name: "follower"},
+				{Name: "builder-plan", Durable: true, LastActive: ago(3 * time.Second)},
+				{Name: "follower"},
 				{Name: "publisher-pypi", Durable: true, Pending: 31, AckPending: 1, Redelivered: 2},
-			}}},
+			},
+		}},
 	}
 }
 
@@ -115,8 +121,11 @@ func top() view.Top {
 func pages() map[string]func(io.Writer, view.Style) error {
 	return map[string]func(io.Writer, view.Style) error{
 		"runs": func(w io.Writer, s view.Style) error {
-			return view.Runs(w, s, []client.Run{released().Run, failed().Run, rejected().Run, {ID: "00000000-x", State: "teleported"},
-				{ID: "00000000-y", State: client.StateIgnored, Kind: release.Push, Branch: "a-branch-with-a-rather-long-name", Received: ago(time.Hour)}})
+			return view.Runs(w, s, []client.Run{
+				released().Run, failed().Run, rejected().Run,
+				{ID: "00000000-x", State: "teleported"},
+				{ID: "00000000-y", State: client.StateIgnored, Kind: release.Push, Branch: "a-branch-with-a-rather-long-name", Received: ago(time.Hour)},
+			})
 		},
 		"runs-none": func(w io.Writer, s view.Style) error { return view.Runs(w, s, nil) },
 		"failed":    func(w io.Writer, s view.Style) error { return view.Status(w, s, failed()) },
@@ -143,8 +152,10 @@ func pages() map[string]func(io.Writer, view.Style) error {
 			})
 		},
 		"letters": func(w io.Writer, s view.Style) error {
-			letter := client.DeadLetter{Seq: 3, Consumer: "builder-plan", Subject: "sluice.fact.r.change.received.push", Source: 17, Fault: "invalid",
-				Reason: "cannot read the definition: it is larger than 1048576 bytes", Deliveries: 1, Time: ago(time.Hour)}
+			letter := client.DeadLetter{
+				Seq: 3, Consumer: "builder-plan", Subject: "sluice.fact.r.change.received.push", Source: 17, Fault: "invalid",
+				Reason: "cannot read the definition: it is larger than 1048576 bytes", Deliveries: 1, Time: ago(time.Hour),
+			}
 			if err := view.DeadLetters(w, s, []client.DeadLetter{letter}); err != nil {
 				return err
 			}

@@ -132,8 +132,12 @@ func (p *pages) row(r readmodel.Run) runRow {
 func activity(c readmodel.Counts) string {
 	var parts []string
 	for _, s := range []struct{ state, word string }{
-		{readmodel.TaskRunning, "running"}, {readmodel.TaskQueued, "queued"}, {readmodel.TaskWaiting, "waiting"},
-		{readmodel.TaskDelayed, "wait to retry"}, {string(release.Failure), "failed"}, {string(release.Error), "in error"},
+		{readmodel.TaskRunning, "running"},
+		{readmodel.TaskQueued, "queued"},
+		{readmodel.TaskWaiting, "waiting"},
+		{readmodel.TaskDelayed, "wait to retry"},
+		{string(release.Failure), "failed"},
+		{string(release.Error), "in error"},
 	} {
 		if n := c[s.state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.word))
