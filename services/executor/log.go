@@ -25,6 +25,7 @@ func newOutput(a *attempt) *output {
 	o := &output{copy: &spool{dir: a.e.place.spool}}
 	failed := false
 	o.log = logs.New(logs.Options{
+		Every:   liveEvery,
 		Archive: o.copy, Codec: a.e.codec, Live: a.e.config.LiveLog,
 		Sink: func(c logs.Chunk) {
 			// Nobody waits for the live log: what the stream loses is in the blob.
@@ -136,3 +137,6 @@ func (s *spool) close() {
 		_ = s.file.Close()
 	}
 }
+
+// liveEvery is the longest that a line waits before it can be seen live.
+const liveEvery = 25 * time.Millisecond
