@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
