@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/bus"
@@ -95,9 +96,11 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelFunc, in *install
 func (d *demo) tell(ctx context.Context) error {
 	start := time.Now()
 	d.say("Sluice is up: %s\n%s", d.p.in.PublicURL, d.world.describe())
-	if err := d.world.seed(ctx, d.options.project); err != nil {
+	fitted, err := d.world.seed(ctx, d.options.project)
+	if err != nil {
 		return err
 	}
+	d.say("the project, fitted to this machine: %s", strings.ReplaceAll(fitted, "\n", "\n  "))
 	for i, c := range d.changes() {
 		d.say("\n%d. %s", i+1, c.title)
 		if err := d.play(ctx, c); err != nil {

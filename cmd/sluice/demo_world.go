@@ -98,24 +98,28 @@ func (w *demoWorld) describe() string {
 		w.urls["forge"], w.urls["pypi"], strings.TrimPrefix(w.urls["registry"], "http://"), w.urls["files"])
 }
 
-// seed makes the repository's first checkout: the project, fitted to this machine, with the targets of this world.
-func (w *demoWorld) seed(ctx context.Context, project string) error {
+// seed makes the repository's first checkout: the project, fitted to this machine, with the targets of this world. It
+// returns what fitting said.
+func (w *demoWorld) seed(ctx context.Context, project string) (string, error) {
 	if _, err := os.Stat(filepath.Join(project, "sluice.yaml")); err != nil {
-		return fmt.Errorf("cannot find the demo's project: %w; run it in Sluice's checkout, or name the project with --project", err)
+		return "", fmt.Errorf("cannot find the demo's project: %w; run it in Sluice's checkout, or name the project with --project", err)
 	}
 	if err := os.CopyFS(w.checkout, os.DirFS(project)); err != nil {
-		return fmt.Errorf("cannot copy the demo's project: %w", err)
+		return "", fmt.Errorf("cannot copy the demo's project: %w", err)
+	}
+	fitted, err := w.sh(ctx, "sh", "scripts/fit")
+	if err != nil {
+		return "", err
 	}
 	for _, args := range [][]string{
-		{"sh", "scripts/fit"},
 		{"git", "init", "-q", "--initial-branch=master"},
 		{"git", "remote", "add", "origin", w.forge.CloneURL(demoRepo)},
 	} {
 		if _, err := w.sh(ctx, args...); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return w.fit(ctx)
+	return fitted, w.fit(ctx)
 }
 
 // fit writes this world's addresses into the definition, and finds the clients that prove a release.
