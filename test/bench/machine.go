@@ -32,41 +32,72 @@ type machine struct {
 	fetch      float64 // seconds for a git fetch of one new commit into an existing mirror, median
 }
 
-func measureMachine(ctx context.Context, dir string) (m machine, err error) {
-	if err := m.measureStream(ctx, dir); err != nil {
-		return m, err
-	}
+// limits measures the machine, with a server of its own, which stores on the same disk in the same way.
+type limits struct {
+	dir    string
+	probe  probe
+	server *bus.Server
+	bus    *bus.Bus
+	count  int // of facts, so that each has a place of its own
+}
+
+func newLimits(ctx context.Context, dir string) (*limits, error) {
 	probe, err := newProbe(dir)
 	if err != nil {
+		return nil, err
+	}
+	server, err := bus.Embed(bus.ServerOptions{Dir: filepath.Join(dir, "limit")})
+	if err != nil {
+		return nil, err
+	}
+	b, err := server.Connect(ctx, bus.Options{})
+	if err != nil {
+		server.Close()
+		return nil, err
+	}
+	return &limits{dir: dir, probe: probe, server: server, bus: b}, nil
+}
+
+func (l *limits) close() {
+	l.bus.Close()
+	l.server.Close()
+}
+
+// measure takes about two seconds.
+func (l *limits) measure(ctx context.Context) (m machine, err error) {
+	if m.publish, m.publishP99, err = l.measurePublish(ctx); err != nil {
 		return m, err
 	}
-	if m.exec, m.execP99, err = measureExec(ctx, probe); err != nil {
+	if m.stream, err = l.measureStream(ctx); err != nil {
+		return m, err
+	}
+	if m.exec, m.execP99, err = measureExec(ctx, l.probe); err != nil {
 		return m, err
 	}
 	if m.execRate, m.execCPU, err = measureExecRate(ctx); err != nil {
 		return m, err
 	}
-	m.fetch, err = measureFetch(ctx, dir)
+	m.fetch, err = measureFetch(ctx, l.dir)
 	return m, err
 }
 
-// measureStream publishes on a server of its own, which stores on the same disk in the same way.
-func (m *machine) measureStream(ctx context.Context, dir string) error {
-	server, err := bus.Embed(bus.ServerOptions{Dir: filepath.Join(dir, "limit")})
-	if err != nil {
-		return err
+// mean is what the machine could do between two measurements.
+func mean(a, b machine) machine {
+	half := func(x, y float64) float64 { return (x + y) / 2 }
+	return machine{
+		publish: half(a.publish, b.publish), publishP99: half(a.publishP99, b.publishP99), stream: half(a.stream, b.stream),
+		exec: half(a.exec, b.exec), execP99: half(a.execP99, b.execP99),
+		execRate: half(a.execRate, b.execRate), execCPU: half(a.execCPU, b.execCPU), fetch: half(a.fetch, b.fetch),
 	}
-	defer server.Close()
-	b, err := server.Connect(ctx, bus.Options{})
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	if m.publish, m.publishP99, err = measurePublish(ctx, b); err != nil {
-		return err
-	}
-	m.stream, err = measureStream(ctx, b)
-	return err
+}
+
+// publishOne stores a fact and says how long that took.
+func (l *limits) publishOne(ctx context.Context) (float64, error) {
+	l.count++
+	e := fact("one", l.count)
+	start := time.Now()
+	err := l.bus.Publish(ctx, e)
+	return time.Since(start).Seconds(), err
 }
 
 func fact(name string, i int) event.Event {
@@ -74,28 +105,29 @@ func fact(name string, i int) event.Event {
 }
 
 // measurePublish publishes one event after the other, as a service would that waits for each.
-func measurePublish(ctx context.Context, b *bus.Bus) (median, p99 float64, err error) {
+func (l *limits) measurePublish(ctx context.Context) (median, p99 float64, err error) {
 	var took []float64
-	for i := range 1000 {
-		e := fact("one", i)
-		start := time.Now()
-		if err := b.Publish(ctx, e); err != nil {
+	for range 500 {
+		one, err := l.publishOne(ctx)
+		if err != nil {
 			return 0, 0, err
 		}
-		took = append(took, time.Since(start).Seconds())
+		took = append(took, one)
 	}
 	return quantile(took, 0.5), quantile(took, 0.99), nil
 }
 
 // measureStream publishes from so many goroutines that the stream never waits for one.
-func measureStream(ctx context.Context, b *bus.Bus) (float64, error) {
-	const n, writers = 4000, 64
+func (l *limits) measureStream(ctx context.Context) (float64, error) {
+	const n, writers = 2000, 64
+	first := l.count
+	l.count += n
 	start := time.Now()
 	group, ctx := errgroup.WithContext(ctx)
 	for w := range writers {
 		group.Go(func() error {
 			for i := w; i < n; i += writers {
-				if err := b.Publish(ctx, fact("many", i)); err != nil {
+				if err := l.bus.Publish(ctx, fact("many", first+i)); err != nil {
 					return err
 				}
 			}
@@ -156,8 +188,9 @@ func (p probe) times() ([]time.Time, error) {
 }
 
 func measureExec(ctx context.Context, p probe) (median, p99 float64, err error) {
+	p.out += "-limit" // not where the tasks write
 	var took []float64
-	for i := range 300 {
+	for i := range 150 {
 		start := time.Now()
 		if err := exec.CommandContext(ctx, "/bin/sh", "-eu", "-c", p.script()).Run(); err != nil {
 			return 0, 0, err
@@ -173,7 +206,7 @@ func measureExec(ctx context.Context, p probe) (median, p99 float64, err error) 
 
 // measureExecRate starts what a no-op task starts, from as many goroutines as a pool has slots.
 func measureExecRate(ctx context.Context) (rate, cpu float64, err error) {
-	const n, slots = 2000, 8
+	const n = 1000
 	before, start := usage(), time.Now()
 	var left atomic.Int64
 	left.Store(n)
@@ -210,15 +243,14 @@ func usage() float64 {
 // measureFetch fetches one new commit into a mirror that has the ones before, over file://, with the git command.
 func measureFetch(ctx context.Context, dir string) (float64, error) {
 	origin, mirror := filepath.Join(dir, "origin"), filepath.Join(dir, "mirror.git")
-	if err := git(ctx, dir, "init", "-q", origin); err != nil {
-		return 0, err
-	}
-	if err := git(ctx, dir, "init", "-q", "--bare", mirror); err != nil {
-		return 0, err
+	for _, args := range [][]string{{"init", "-q", origin}, {"init", "-q", "--bare", mirror}} {
+		if err := git(ctx, dir, args...); err != nil {
+			return 0, err
+		}
 	}
 	var took []float64
-	for i := range 15 {
-		if err := os.WriteFile(filepath.Join(origin, "file"), fmt.Append(nil, i), 0o644); err != nil {
+	for i := range 8 {
+		if err := os.WriteFile(filepath.Join(origin, "file"), fmt.Append(nil, time.Now()), 0o644); err != nil {
 			return 0, err
 		}
 		for _, args := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", fmt.Sprint(i)}} {

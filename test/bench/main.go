@@ -68,11 +68,11 @@ func bench(ctx context.Context, binary string, tasks int, only string) ([]row, e
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	say("measuring the machine")
-	m, err := measureMachine(ctx, dir)
+	l, err := newLimits(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
+	defer l.close()
 	p, err := start(ctx, binary, dir)
 	if err != nil {
 		return nil, err
@@ -81,9 +81,7 @@ func bench(ctx context.Context, binary string, tasks int, only string) ([]row, e
 	var rows []row
 	for _, step := range steps {
 		say("measuring " + step.name)
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-		more, err := step.run(ctx, p, m)
-		cancel()
+		more, err := between(ctx, l, p, step)
 		if err != nil {
 			return rows, fmt.Errorf("cannot measure %s: %w\n%s", step.name, err, p.tail())
 		}
@@ -92,10 +90,32 @@ func bench(ctx context.Context, binary string, tasks int, only string) ([]row, e
 	return rows, nil
 }
 
+// between measures the machine before a step and after it: other programs on it come and go.
+func between(ctx context.Context, l *limits, p *sluice, s step) ([]row, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	before, err := l.measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	judge, err := s.run(ctx, l, p)
+	if err != nil {
+		return nil, err
+	}
+	after, err := l.measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return judge(mean(before, after)), nil
+}
+
+// judgement compares what was measured with what the machine could do meanwhile.
+type judgement func(machine) []row
+
 // step is what -only chooses.
 type step struct {
 	name string
-	run  func(context.Context, *sluice, machine) ([]row, error)
+	run  func(context.Context, *limits, *sluice) (judgement, error)
 }
 
 func choose(only string, tasks int) ([]step, error) {
@@ -103,8 +123,8 @@ func choose(only string, tasks int) ([]step, error) {
 		{"idle", measureIdle},
 		{"webhook", measureWebhook},
 		{"start", measureStart},
-		{"tasks", func(ctx context.Context, p *sluice, m machine) ([]row, error) {
-			return measureThroughput(ctx, p, m, tasks)
+		{"tasks", func(ctx context.Context, _ *limits, p *sluice) (judgement, error) {
+			return measureThroughput(ctx, p, tasks)
 		}},
 	}
 	if only == "" {

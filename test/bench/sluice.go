@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -159,7 +160,10 @@ func (p *sluice) announce(ctx context.Context, commit release.Commit) (release.R
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = response.Body.Close() }()
+	defer func() {
+		_, _ = io.Copy(io.Discard, response.Body) // so that the connection is kept
+		_ = response.Body.Close()
+	}()
 	var answer struct {
 		Run release.RunID `json:"run"`
 	}
