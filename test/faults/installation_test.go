@@ -16,7 +16,7 @@ func (s *surroundings) configure() {
 blobs: file://%[1]s/blobs
 secrets: [%[2]s]
 projects:
-  - {name: tiny, forge: gitea, repo: %[3]s, clone_url: "%[4]s", branches: [master], secrets: [HOOK], base_url: "%[5]s", token: FORGE}
+  - {name: tiny, forge: gitea, repo: %[3]s, clone_url: "%[4]s", branches: [master, "releases/*"], release_refs: [refs/heads/master, "refs/heads/releases/*"], secrets: [HOOK], base_url: "%[5]s", token: FORGE}
 gateway: {poll: 1s}
 publisher: {root: %[1]s}
 executors: [{pool: default, slots: 2, drain: 2s, min_free: 16777216}]

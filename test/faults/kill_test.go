@@ -76,8 +76,10 @@ func TestKillSchedules(t *testing.T) {
 func (c *cluster) play(t *testing.T, s schedule) {
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
-	commit := c.world.push(int(s.seed), s.broken)
-	run := release.Change{Repo: repo, Ref: "refs/heads/master", Commit: commit}.RunID()
+	// A branch for each: when the webhook is lost with the gateway, the reconciler finds the commit as long as it is a head.
+	ref := fmt.Sprint("refs/heads/releases/", s.seed)
+	commit := c.world.pushTo(ref, int(s.seed), s.broken)
+	run := release.Change{Repo: repo, Ref: ref, Commit: commit}.RunID()
 	facts, err := c.bus.Follow(ctx, bus.Following{Name: "faults", Run: string(run)})
 	if err != nil {
 		t.Fatal(err)

@@ -99,7 +99,9 @@ func (s *surroundings) seed(pypi, registry string) {
 }
 
 // push commits the checkout and pushes it to master; broken makes its release test fail.
-func (s *surroundings) push(n int, broken bool) release.Commit {
+func (s *surroundings) push(n int, broken bool) release.Commit { return s.pushTo("refs/heads/master", n, broken) }
+
+func (s *surroundings) pushTo(ref string, n int, broken bool) release.Commit {
 	s.pushing.Lock()
 	defer s.pushing.Unlock()
 	s.write("number", fmt.Sprint(n))
@@ -110,7 +112,7 @@ func (s *surroundings) push(n int, broken bool) release.Commit {
 	s.git("add", "-A")
 	s.git("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-q", "-m", fmt.Sprint("change ", n))
 	commit := release.Commit(s.git("rev-parse", "HEAD"))
-	s.git("push", "-q", "origin", "master")
+	s.git("push", "-q", "origin", "HEAD:"+ref)
 	return commit
 }
 
