@@ -99,7 +99,9 @@ func (s *surroundings) seed(pypi, registry string) {
 }
 
 // push commits the checkout and pushes it to master; broken makes its release test fail.
-func (s *surroundings) push(n int, broken bool) release.Commit { return s.pushTo("refs/heads/master", n, broken) }
+func (s *surroundings) push(n int, broken bool) release.Commit {
+	return s.pushTo("refs/heads/master", n, broken)
+}
 
 func (s *surroundings) pushTo(ref string, n int, broken bool) release.Commit {
 	s.pushing.Lock()
