@@ -13,7 +13,8 @@ import (
 )
 
 // A batch costs the stream a few writes to the disk, however many messages it holds; without one each message costs a
-// write. From batchMin messages on the batch is the cheaper way.
+// write. From batchMin messages on the batch is the cheaper way. Batches of one call grow, so that what follows from its
+// first events gets between them.
 const (
 	batchMin  = 64
 	batchMost = 500 // the server takes at most 1000

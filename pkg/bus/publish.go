@@ -27,8 +27,8 @@ func (b *Bus) Publish(ctx context.Context, events ...event.Event) error {
 		}
 		events = events[batchHead:]
 	}
-	for len(events) > 0 {
-		n := min(len(events), batchMost)
+	for size := batchMin; len(events) > 0; size = min(2*size, batchMost) {
+		n := min(len(events), size)
 		if err := b.publishSome(ctx, events[:n]); err != nil {
 			return err
 		}
