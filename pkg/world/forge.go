@@ -30,7 +30,7 @@ type Forge struct {
 
 	mu       sync.Mutex
 	statuses map[string][]Status // by commit
-	titles   map[int]string      // of pull requests
+	answers  map[string]int      // by commit: the status that its push's webhook was answered with; 0 for no answer
 }
 
 // Status is a commit status that the forge was given.
@@ -44,7 +44,7 @@ type Status struct {
 // NewForge makes a forge that keeps its repositories in dir. url is where Handler is served; hook is where webhooks go,
 // signed with the secret.
 func NewForge(dir, url, hook, secret string) *Forge {
-	return &Forge{dir: dir, url: url, hook: hook, secret: secret, statuses: map[string][]Status{}, titles: map[int]string{}}
+	return &Forge{dir: dir, url: url, hook: hook, secret: secret, statuses: map[string][]Status{}, answers: map[string]int{}}
 }
 
 // Create makes an empty repository "owner/name".
@@ -70,6 +70,13 @@ func (f *Forge) URL() string { return f.url }
 
 // CloneURL is where git clones and pushes a repository.
 func (f *Forge) CloneURL(repo string) string { return f.url + "/" + repo + ".git" }
+
+// Answer is the status that the webhook of a pushed commit was answered with, or 0 when nobody answered.
+func (f *Forge) Answer(commit string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.answers[commit]
+}
 
 // Statuses returns what the forge was told about a commit.
 func (f *Forge) Statuses(commit string) []Status {
@@ -140,7 +147,10 @@ func (f *Forge) refs(ctx context.Context, repo string) map[string]string {
 func (f *Forge) announce(ctx context.Context, repo string, before, after map[string]string) {
 	for ref, commit := range after {
 		if before[ref] != commit && !strings.HasPrefix(ref, "refs/pull/") {
-			_, _ = f.deliver(ctx, "push", f.push(ctx, repo, ref, before[ref], commit)) // a lost webhook is lost
+			status, _ := f.deliver(ctx, "push", f.push(ctx, repo, ref, before[ref], commit)) // a lost webhook is lost
+			f.mu.Lock()
+			f.answers[commit] = status
+			f.mu.Unlock()
 		}
 	}
 }

@@ -89,7 +89,8 @@ func (c *cluster) play(t *testing.T, s schedule) {
 	for !ended(seen) {
 		batch, err := facts.Next(ctx, time.Second)
 		if err != nil {
-			t.Fatalf("run %s did not end: %v; schedule %+v; facts:\n%s", run, err, s, story(seen))
+			t.Fatalf("run %s did not end: %v; its webhook was answered %d; schedule %+v; facts:\n%s",
+				run, err, c.world.forge.Answer(string(commit)), s, story(seen))
 		}
 		for _, e := range batch.Events {
 			seen = append(seen, e)
