@@ -39,6 +39,14 @@ const (
 	TypeArtifactExported          Type = "artifact.exported"
 	TypeExecutorHeartbeat         Type = "executor.heartbeat"
 	TypePoolDrainRequested        Type = "pool.drain_requested"
+	TypeExecutorDraining          Type = "executor.draining"
+	TypeLimitSet                  Type = "limit.set"
+	TypePlaceRegistered           Type = "place.registered"
+	TypePlaceChanged              Type = "place.changed"
+	TypePlaceDrainRequested       Type = "place.drain_requested"
+	TypeLeaseGranted              Type = "lease.granted"
+	TypeLeaseRenewed              Type = "lease.renewed"
+	TypeLeaseEnded                Type = "lease.ended"
 )
 
 // Entry is a line of the catalogue: one type of event.
@@ -120,5 +128,13 @@ func Catalogue() []Entry {
 		{TypeArtifactExported, "<destination>.<part>.<round>", "a part of the run is kept elsewhere", decode[ArtifactExported]},
 		{TypeExecutorHeartbeat, "<pool>.<executor>", "an executor lives (no fact: replaced by the next)", decode[ExecutorHeartbeat]},
 		{TypePoolDrainRequested, "<pool>.<request>", "dispatch to a pool stops or goes on", decode[PoolDrainRequested]},
+		{TypeExecutorDraining, "<pool>.<executor>", "an executor is to end, its work is to move", decode[ExecutorDraining]},
+		{TypeLimitSet, "<request>", "a limit or a weight was changed", decode[LimitSet]},
+		{TypePlaceRegistered, "<provider>.<place>.<version>", "a place can be leased", decode[PlaceRegistered]},
+		{TypePlaceChanged, "<provider>.<place>.<change>", "a place is in another state", decode[PlaceChanged]},
+		{TypePlaceDrainRequested, "<provider>.<place>.<request>", "a person keeps a place from use, or no longer", decode[PlaceDrainRequested]},
+		{TypeLeaseGranted, "<provider>.<place>.<token>", "an attempt may use a place", decode[LeaseGranted]},
+		{TypeLeaseRenewed, "<provider>.<place>.<token>.<number>", "its holder lives, and keeps it", decode[LeaseRenewed]},
+		{TypeLeaseEnded, "<provider>.<place>.<token>", "a place is no longer held", decode[LeaseEnded]},
 	}
 }

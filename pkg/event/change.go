@@ -27,6 +27,10 @@ type RunPlanned struct {
 	Untested  bool                  `json:"untested,omitempty"`  // no test is required, on purpose
 	Targets   []TargetName          `json:"targets,omitempty"`
 	Warnings  []string              `json:"warnings,omitempty"`
+
+	KeepGoing   bool  `json:"keepGoing,omitempty"`   // tasks are started although they can no longer change the outcome
+	Supersede   bool  `json:"supersede,omitempty"`   // a newer run of the same branch or pull request ends this one
+	RetryBudget int32 `json:"retryBudget,omitempty"` // retries of all tasks together; 0 means no limit
 }
 
 // TargetName names a target and its kind.

@@ -21,6 +21,11 @@ type TaskRequested struct {
 	Retry     []release.Retry    `json:"retry,omitempty"`
 	SoftFail  bool               `json:"softFail,omitempty"` // its failure fails nothing else
 	Resources map[string]float64 `json:"resources,omitempty"`
+	Owner     string             `json:"owner,omitempty"`
+
+	Group      string               `json:"group,omitempty"`      // concurrency group: attempts in it at once are limited
+	GroupLimit int32                `json:"groupLimit,omitempty"` // as the definition says; a limit that was set since counts
+	Lease      release.LeaseRequest `json:"lease,omitzero"`
 }
 
 // TaskDispatched gives an attempt to a pool. The pool is the first token of its key, so that each pool has a consumer.
@@ -32,6 +37,8 @@ type TaskDispatched struct {
 	Timeouts release.Timeouts `json:"timeouts,omitzero"`
 	Inputs   []Produced       `json:"inputs,omitempty"` // artifacts of the tasks that it needs
 	Reason   string           `json:"reason,omitempty"`
+	Lease    release.Lease    `json:"lease,omitzero"`     // the places that it may use
+	Measured []string         `json:"measured,omitempty"` // variants that earlier attempts have measured
 }
 
 // Produced are the artifacts that a task left.
@@ -67,6 +74,9 @@ type TaskFinished struct {
 	LogLines  int64              `json:"logLines,omitempty,string"`
 	LastLines []string           `json:"lastLines,omitempty"` // of a log whose attempt did not succeed
 	Phases    []Phase            `json:"phases,omitempty"`
+	Measured  []string           `json:"measured,omitempty"` // variants that succeeded, those of earlier attempts too
+	Unclean   string             `json:"unclean,omitempty"`  // why its places are not clean; empty when they are
+	KeptUntil time.Time          `json:"keptUntil,omitzero"` // its workspace and places are left for a person until then
 }
 
 // Phase is the time that one phase of an attempt took: prepare, command, collect, cleanup.

@@ -27,44 +27,91 @@ type Plan struct {
 	Warnings []string  `json:"warnings"`
 	Gate     Gate      `json:"gate"`
 	Targets  []Target  `json:"targets,omitempty"`
+
+	KeepGoing   bool       `json:"keep_going,omitempty"`   // tasks are started although they can no longer change the outcome
+	Supersede   bool       `json:"supersede,omitempty"`    // a newer run of the same branch or pull request ends this one
+	RetryBudget int32      `json:"retry_budget,omitempty"` // retries of all tasks together; 0 means no limit
+	Providers   []Provider `json:"providers,omitempty"`    // that the definition brings
+}
+
+// Provider makes places with commands of the definition, for one task at a time, and destroys them after, even when making
+// them failed half-way.
+type Provider struct {
+	Name    string           `json:"name"`
+	Create  string           `json:"create"`            // text for "sh -eu"; prints the address of each place to $SLUICE_PLACES
+	Destroy string           `json:"destroy"`           // must succeed on what is half made, or not there
+	Ready   string           `json:"ready,omitempty"`   // succeeds once every node is up; until then it is run again
+	Expiry  release.Duration `json:"expiry,omitempty"`  // after which a sweeper destroys what is left
+	Limit   int32            `json:"limit,omitempty"`   // places at once
+	Secrets []string         `json:"secrets,omitempty"` // names
 }
 
 // Task is one unit on one pool.
 type Task struct {
-	ID             release.TaskID     `json:"id"`
-	Name           string             `json:"name"` // for people: "wheel (3.12, linux-x86_64)"
-	Job            string             `json:"job,omitempty"`
-	Kind           release.TaskKind   `json:"kind"`
-	Pool           string             `json:"pool"`
-	Needs          []release.TaskID   `json:"needs,omitempty"`
-	NeedsArtifacts []string           `json:"needs_artifacts,omitempty"` // "jar.native": job and output type
-	Inputs         []Input            `json:"inputs,omitempty"`
-	Matrix         map[string]string  `json:"matrix,omitempty"`
-	Variables      map[string]string  `json:"variables,omitempty"`
-	Secrets        []string           `json:"secrets,omitempty"` // names; values are resolved where the task runs
-	Image          string             `json:"image,omitempty"`
-	Tags           []string           `json:"tags,omitempty"`
-	Resources      map[string]float64 `json:"resources,omitempty"` // cpu, gpu, memory (bytes), nodes
-	TimeoutS       float64            `json:"timeout_s,omitempty"` // of the command, in seconds
-	Timeouts       release.Timeouts   `json:"timeouts"`
-	Retry          []release.Retry    `json:"retry,omitempty"`
-	Stage          string             `json:"stage,omitempty"`
-	Smoke          bool               `json:"smoke,omitempty"`
-	Group          string             `json:"group,omitempty"`
-	Team           string             `json:"team,omitempty"`
-	Owner          string             `json:"owner,omitempty"`
-	Frequency      string             `json:"frequency,omitempty"`
-	Concurrency    string             `json:"concurrency_group,omitempty"`
-	Priority       int32              `json:"priority,omitempty"` // higher goes first
-	SoftFail       bool               `json:"soft_fail,omitempty"`
-	Stable         bool               `json:"stable,omitempty"` // counts for gate.require "tests.stable"
-	Prepare        string             `json:"prepare,omitempty"`
-	Run            string             `json:"run,omitempty"` // text for "sh -eu"
-	Directory      string             `json:"directory,omitempty"`
-	Checkout       string             `json:"checkout,omitempty"` // "commit" (default) or "none"
-	Outputs        []Output           `json:"outputs,omitempty"`
-	Reports        Reports            `json:"reports,omitzero"`
-	Why            string             `json:"why,omitempty"` // why it is in the plan and on this pool
+	ID             release.TaskID       `json:"id"`
+	Name           string               `json:"name"` // for people: "wheel (3.12, linux-x86_64)"
+	Job            string               `json:"job,omitempty"`
+	Kind           release.TaskKind     `json:"kind"`
+	Pool           string               `json:"pool"`
+	Needs          []release.TaskID     `json:"needs,omitempty"`
+	NeedsArtifacts []string             `json:"needs_artifacts,omitempty"` // "jar.native": job and output type
+	Inputs         []Input              `json:"inputs,omitempty"`
+	Matrix         map[string]string    `json:"matrix,omitempty"`
+	Variables      map[string]string    `json:"variables,omitempty"`
+	Secrets        []string             `json:"secrets,omitempty"` // names; values are resolved where the task runs
+	Image          string               `json:"image,omitempty"`
+	Tags           []string             `json:"tags,omitempty"`
+	Resources      map[string]float64   `json:"resources,omitempty"` // cpu, gpu, memory (bytes), nodes
+	TimeoutS       float64              `json:"timeout_s,omitempty"` // of the command, in seconds
+	Timeouts       release.Timeouts     `json:"timeouts"`
+	Retry          []release.Retry      `json:"retry,omitempty"`
+	Stage          string               `json:"stage,omitempty"`
+	Smoke          bool                 `json:"smoke,omitempty"`
+	Group          string               `json:"group,omitempty"`
+	Team           string               `json:"team,omitempty"`
+	Owner          string               `json:"owner,omitempty"`
+	Frequency      string               `json:"frequency,omitempty"`
+	Concurrency    string               `json:"concurrency_group,omitempty"`
+	GroupLimit     int32                `json:"concurrency_limit,omitempty"` // attempts of the group at once
+	Priority       int32                `json:"priority,omitempty"`          // higher goes first
+	SoftFail       bool                 `json:"soft_fail,omitempty"`
+	Stable         bool                 `json:"stable,omitempty"` // counts for gate.require "tests.stable"
+	Prepare        string               `json:"prepare,omitempty"`
+	Run            string               `json:"run,omitempty"`          // text for "sh -eu"
+	Cleanup        string               `json:"cleanup,omitempty"`      // text for "sh -eu" that runs last whatever happened, and first on places that it leased
+	SkipPhases     []string             `json:"skip_phases,omitempty"`  // of "cleanup-first", "prepare", "test", "cleanup": not run
+	LongRunning    bool                 `json:"long_running,omitempty"` // to reach the timeout of the command is to succeed
+	Keep           release.Duration     `json:"keep,omitempty"`         // how long a failed attempt's workspace and places are left for a person
+	Network        string               `json:"network,omitempty"`      // of a container or sandbox: "none" (default there) or "full"
+	Caches         []Cache              `json:"caches,omitempty"`
+	Variants       []Variant            `json:"variants,omitempty"` // the command runs once for each, in order, on one lease
+	Lease          release.LeaseRequest `json:"lease,omitzero"`
+	Gang           Gang                 `json:"gang,omitzero"`
+	Directory      string               `json:"directory,omitempty"`
+	Checkout       string               `json:"checkout,omitempty"` // "commit" (default) or "none"
+	Outputs        []Output             `json:"outputs,omitempty"`
+	Reports        Reports              `json:"reports,omitzero"`
+	Why            string               `json:"why,omitempty"` // why it is in the plan and on this pool
+}
+
+// Variant is one measurement of a task that makes several in sequence, on the same places.
+type Variant struct {
+	Name      string            `json:"name"`
+	Variables map[string]string `json:"variables,omitempty"`
+}
+
+// Cache is a directory that attempts with the same key find as the last one left it.
+type Cache struct {
+	Key   string   `json:"key"`   // its files' digests are part of it: "pip-{{ python }}"
+	Files []string `json:"files"` // globs of the checkout whose content is part of the key
+	Path  string   `json:"path"`  // below the workspace
+}
+
+// Gang is how the command runs on several nodes of a lease at once. The zero gang runs it once, beside them all.
+type Gang struct {
+	Each    bool             `json:"each,omitempty"`    // once on every node, started together
+	Stagger release.Duration `json:"stagger,omitempty"` // between the starts of one node and the next
+	Need    int32            `json:"need,omitempty"`    // how many must succeed; 0 means all
 }
 
 // Output names files that a task leaves in its workspace.

@@ -10,5 +10,6 @@ func (t Task) Request(plan release.Digest) event.TaskRequested {
 	return event.TaskRequested{
 		Task: t.ID, Name: t.Name, Job: t.Job, Kind: t.Kind, Pool: t.Pool, Plan: plan, Needs: t.Needs, Priority: t.Priority,
 		Timeouts: t.Timeouts, Retry: t.Retry, SoftFail: t.SoftFail, Resources: t.Resources,
+		Owner: t.Owner, Group: t.Concurrency, GroupLimit: t.GroupLimit, Lease: t.Lease,
 	}
 }

@@ -57,11 +57,11 @@ type Change struct {
 // was announced: a delivery replayed, a branch pushed and its pull request synchronised, a head found by polling. The
 // same commit on another branch (a fast-forward merge to the release branch) is another run.
 func (c Change) RunID() RunID {
-	return RunID(c.Commit.Short() + "-" + Derive("run", c.Repo, c.line(), string(c.Commit), c.Nonce)[:8])
+	return RunID(c.Commit.Short() + "-" + Derive("run", c.Repo, c.Line(), string(c.Commit), c.Nonce)[:8])
 }
 
-// line is the branch or tag that the commit is on, the same for a push to a branch and a pull request from it.
-func (c Change) line() string {
+// Line is the branch or tag that the commit is on, the same for a push to a branch and a pull request from it.
+func (c Change) Line() string {
 	if c.Kind == PullRequest && !c.Fork && c.HeadRef != "" {
 		return "refs/heads/" + strings.TrimPrefix(c.HeadRef, "refs/heads/")
 	}

@@ -62,7 +62,19 @@ type Retry struct {
 	Limit int32    `json:"limit,omitempty"` // attempts beyond the first
 	Wait  Duration `json:"wait,omitempty"`  // before the first retry; doubles with each
 	Max   Duration `json:"max,omitempty"`   // the longest wait
+
+	Backoff Backoff `json:"backoff,omitempty"` // how the waits follow each other
 }
+
+// Backoff says how the waits between retries follow each other.
+type Backoff string
+
+// The kinds of back-off. The empty one is Exponential.
+const (
+	Exponential Backoff = "exponential" // doubles with each, up to Max
+	Fixed       Backoff = "fixed"       // always Wait
+	Random      Backoff = "random"      // anything from Wait to Max, drawn from the attempt's own name
+)
 
 // DefaultRetries is the policy of a task that states none: the platform's faults are tried again, the product's never.
 func DefaultRetries() []Retry {
@@ -78,6 +90,7 @@ func DefaultRetries() []Retry {
 type Timeouts struct {
 	Queue   Duration `json:"queue,omitempty"`   // from requested to started
 	Prepare Duration `json:"prepare,omitempty"` // workspace and inputs
+	Nodes   Duration `json:"nodes,omitempty"`   // until every node of its lease is ready
 	Command Duration `json:"command,omitempty"` // the command itself
 	Cleanup Duration `json:"cleanup,omitempty"`
 }

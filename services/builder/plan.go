@@ -166,7 +166,7 @@ func rejected(change release.Change, err error) event.Payload {
 func announce(p *plan.Plan, digest release.Digest) []event.Payload {
 	planned := event.RunPlanned{
 		Change: p.Change, Plan: digest, Release: p.Release, Skipped: int32(len(p.Skipped)), GateTests: p.Gate.Tests,
-		Warnings: p.Warnings, Untested: p.Gate.Untested,
+		Warnings: p.Warnings, Untested: p.Gate.Untested, KeepGoing: p.KeepGoing, Supersede: p.Supersede, RetryBudget: p.RetryBudget,
 	}
 	for _, kind := range p.Gate.On {
 		planned.GateOn = append(planned.GateOn, release.ChangeKind(kind))

@@ -456,7 +456,13 @@ type RunPlanned struct {
 	Targets  []*TargetName `protobuf:"bytes,9,rep,name=targets,proto3" json:"targets,omitempty"`
 	Warnings []string      `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// No test is required, on purpose.
-	Untested      bool `protobuf:"varint,11,opt,name=untested,proto3" json:"untested,omitempty"`
+	Untested bool `protobuf:"varint,11,opt,name=untested,proto3" json:"untested,omitempty"`
+	// Tasks are started although they can no longer change the outcome.
+	KeepGoing bool `protobuf:"varint,12,opt,name=keep_going,json=keepGoing,proto3" json:"keep_going,omitempty"`
+	// A newer run of the same branch or pull request ends this one.
+	Supersede bool `protobuf:"varint,13,opt,name=supersede,proto3" json:"supersede,omitempty"`
+	// Retries of all tasks together; 0 means no limit.
+	RetryBudget   int32 `protobuf:"varint,14,opt,name=retry_budget,json=retryBudget,proto3" json:"retry_budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -566,6 +572,27 @@ func (x *RunPlanned) GetUntested() bool {
 		return x.Untested
 	}
 	return false
+}
+
+func (x *RunPlanned) GetKeepGoing() bool {
+	if x != nil {
+		return x.KeepGoing
+	}
+	return false
+}
+
+func (x *RunPlanned) GetSupersede() bool {
+	if x != nil {
+		return x.Supersede
+	}
+	return false
+}
+
+func (x *RunPlanned) GetRetryBudget() int32 {
+	if x != nil {
+		return x.RetryBudget
+	}
+	return 0
 }
 
 // TargetName names a target and its kind.
@@ -978,7 +1005,7 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\";\n" +
 	"\rChangeIgnored\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xe8\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc8\x03\n" +
 	"\n" +
 	"RunPlanned\x12)\n" +
 	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\x12\x12\n" +
@@ -993,7 +1020,11 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\atargets\x18\t \x03(\v2\x15.sluice.v1.TargetNameR\atargets\x12\x1a\n" +
 	"\bwarnings\x18\n" +
 	" \x03(\tR\bwarnings\x12\x1a\n" +
-	"\buntested\x18\v \x01(\bR\buntested\"4\n" +
+	"\buntested\x18\v \x01(\bR\buntested\x12\x1d\n" +
+	"\n" +
+	"keep_going\x18\f \x01(\bR\tkeepGoing\x12\x1c\n" +
+	"\tsupersede\x18\r \x01(\bR\tsupersede\x12!\n" +
+	"\fretry_budget\x18\x0e \x01(\x05R\vretryBudget\"4\n" +
 	"\n" +
 	"TargetName\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +

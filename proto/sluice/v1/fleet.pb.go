@@ -9,6 +9,7 @@ package sluicev1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -266,11 +267,757 @@ func (x *PoolDrainRequested) GetReason() string {
 	return ""
 }
 
+// ExecutorDraining says that an executor was told to end, or that its machine will be taken away: it takes no more work,
+// and what it cannot finish by the deadline is to be made again elsewhere.
+type ExecutorDraining struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pool          string                 `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	Executor      string                 `protobuf:"bytes,2,opt,name=executor,proto3" json:"executor,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Deadline      *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Running       []*AttemptRef          `protobuf:"bytes,5,rep,name=running,proto3" json:"running,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExecutorDraining) Reset() {
+	*x = ExecutorDraining{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExecutorDraining) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExecutorDraining) ProtoMessage() {}
+
+func (x *ExecutorDraining) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExecutorDraining.ProtoReflect.Descriptor instead.
+func (*ExecutorDraining) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ExecutorDraining) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *ExecutorDraining) GetExecutor() string {
+	if x != nil {
+		return x.Executor
+	}
+	return ""
+}
+
+func (x *ExecutorDraining) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ExecutorDraining) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+func (x *ExecutorDraining) GetRunning() []*AttemptRef {
+	if x != nil {
+		return x.Running
+	}
+	return nil
+}
+
+// LimitSet changes a limit, whatever definitions and installation say. Tasks that wait meet it at once.
+type LimitSet struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Request string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	Of      string                 `protobuf:"bytes,2,opt,name=of,proto3" json:"of,omitempty"`
+	// Of the group, pool, provider, project or owner.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Of a pool or provider: cpu, gpu, memory, nodes, tasks.
+	Resource string  `protobuf:"bytes,4,opt,name=resource,proto3" json:"resource,omitempty"`
+	Amount   float64 `protobuf:"fixed64,5,opt,name=amount,proto3" json:"amount,omitempty"`
+	// Back to what definition and installation say.
+	Unset         bool   `protobuf:"varint,6,opt,name=unset,proto3" json:"unset,omitempty"`
+	By            string `protobuf:"bytes,7,opt,name=by,proto3" json:"by,omitempty"`
+	Reason        string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitSet) Reset() {
+	*x = LimitSet{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitSet) ProtoMessage() {}
+
+func (x *LimitSet) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitSet.ProtoReflect.Descriptor instead.
+func (*LimitSet) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LimitSet) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *LimitSet) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+func (x *LimitSet) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LimitSet) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *LimitSet) GetAmount() float64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *LimitSet) GetUnset() bool {
+	if x != nil {
+		return x.Unset
+	}
+	return false
+}
+
+func (x *LimitSet) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *LimitSet) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// PlaceRegistered says that a place can be leased, and how. A place that is registered again is changed.
+type PlaceRegistered struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Provider string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	Place    string                 `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	// Derived from all that follows.
+	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// Whose executors check and clean it.
+	Pool string `protobuf:"bytes,4,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Blob: the tasks "health" and "clean" of the provider.
+	Plan string `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Shared leases at once; 0 means that it is never shared.
+	Capacity int32  `protobuf:"varint,6,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Address  string `protobuf:"bytes,7,opt,name=address,proto3" json:"address,omitempty"`
+	// It is checked before a lease and after an attempt that failed by the platform's fault.
+	Health bool `protobuf:"varint,8,opt,name=health,proto3" json:"health,omitempty"`
+	// It is cleaned after each exclusive lease.
+	Clean bool `protobuf:"varint,9,opt,name=clean,proto3" json:"clean,omitempty"`
+	// It can no longer be leased.
+	Removed       bool `protobuf:"varint,10,opt,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceRegistered) Reset() {
+	*x = PlaceRegistered{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceRegistered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceRegistered) ProtoMessage() {}
+
+func (x *PlaceRegistered) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceRegistered.ProtoReflect.Descriptor instead.
+func (*PlaceRegistered) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PlaceRegistered) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *PlaceRegistered) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *PlaceRegistered) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PlaceRegistered) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PlaceRegistered) GetPlan() string {
+	if x != nil {
+		return x.Plan
+	}
+	return ""
+}
+
+func (x *PlaceRegistered) GetCapacity() int32 {
+	if x != nil {
+		return x.Capacity
+	}
+	return 0
+}
+
+func (x *PlaceRegistered) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *PlaceRegistered) GetHealth() bool {
+	if x != nil {
+		return x.Health
+	}
+	return false
+}
+
+func (x *PlaceRegistered) GetClean() bool {
+	if x != nil {
+		return x.Clean
+	}
+	return false
+}
+
+func (x *PlaceRegistered) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
+}
+
+// PlaceChanged says that a place that nobody holds is now in another state.
+type PlaceChanged struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Provider string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	Place    string                 `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	// Counts up.
+	Change int64  `protobuf:"varint,3,opt,name=change,proto3" json:"change,omitempty"`
+	State  string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	// Of a quarantine.
+	Until  *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	Reason string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// A person; empty when the scheduler decided.
+	By            string `protobuf:"bytes,7,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceChanged) Reset() {
+	*x = PlaceChanged{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceChanged) ProtoMessage() {}
+
+func (x *PlaceChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceChanged.ProtoReflect.Descriptor instead.
+func (*PlaceChanged) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PlaceChanged) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *PlaceChanged) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *PlaceChanged) GetChange() int64 {
+	if x != nil {
+		return x.Change
+	}
+	return 0
+}
+
+func (x *PlaceChanged) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *PlaceChanged) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *PlaceChanged) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PlaceChanged) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+// PlaceDrainRequested keeps a place from being leased once its holders are done, or with Resume lets it be leased again.
+type PlaceDrainRequested struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	Provider      string                 `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
+	Place         string                 `protobuf:"bytes,3,opt,name=place,proto3" json:"place,omitempty"`
+	Resume        bool                   `protobuf:"varint,4,opt,name=resume,proto3" json:"resume,omitempty"`
+	By            string                 `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	Reason        string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceDrainRequested) Reset() {
+	*x = PlaceDrainRequested{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceDrainRequested) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceDrainRequested) ProtoMessage() {}
+
+func (x *PlaceDrainRequested) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceDrainRequested.ProtoReflect.Descriptor instead.
+func (*PlaceDrainRequested) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PlaceDrainRequested) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *PlaceDrainRequested) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *PlaceDrainRequested) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *PlaceDrainRequested) GetResume() bool {
+	if x != nil {
+		return x.Resume
+	}
+	return false
+}
+
+func (x *PlaceDrainRequested) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *PlaceDrainRequested) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// LeaseGranted gives a place to an attempt. Token counts up with each grant of the place, and the stream keeps one grant
+// per token: a place has one holder, or as many shared ones as it takes.
+type LeaseGranted struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Provider string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	Place    string                 `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	Token    int64                  `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	Holder   *AttemptRef            `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	Shared   bool                   `protobuf:"varint,5,opt,name=shared,proto3" json:"shared,omitempty"`
+	// Unless it is renewed.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=until,proto3" json:"until,omitempty"`
+	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseGranted) Reset() {
+	*x = LeaseGranted{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseGranted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseGranted) ProtoMessage() {}
+
+func (x *LeaseGranted) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseGranted.ProtoReflect.Descriptor instead.
+func (*LeaseGranted) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LeaseGranted) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *LeaseGranted) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *LeaseGranted) GetToken() int64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *LeaseGranted) GetHolder() *AttemptRef {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+func (x *LeaseGranted) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
+func (x *LeaseGranted) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *LeaseGranted) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// LeaseRenewed says that the holder of a lease lives, and may keep its place longer.
+type LeaseRenewed struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Provider string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	Place    string                 `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	Token    int64                  `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	// Counts up.
+	Number        int32                  `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	Until         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseRenewed) Reset() {
+	*x = LeaseRenewed{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseRenewed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseRenewed) ProtoMessage() {}
+
+func (x *LeaseRenewed) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseRenewed.ProtoReflect.Descriptor instead.
+func (*LeaseRenewed) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *LeaseRenewed) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *LeaseRenewed) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *LeaseRenewed) GetToken() int64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *LeaseRenewed) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *LeaseRenewed) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+// LeaseEnded says that a place is no longer held under a token, and what state that leaves it in.
+type LeaseEnded struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Provider string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	Place    string                 `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	Token    int64                  `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	Holder   *AttemptRef            `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	// Never free unless the holder, or nobody, had to clean it.
+	State         string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseEnded) Reset() {
+	*x = LeaseEnded{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseEnded) ProtoMessage() {}
+
+func (x *LeaseEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseEnded.ProtoReflect.Descriptor instead.
+func (*LeaseEnded) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *LeaseEnded) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *LeaseEnded) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *LeaseEnded) GetToken() int64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *LeaseEnded) GetHolder() *AttemptRef {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+func (x *LeaseEnded) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *LeaseEnded) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_sluice_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x15sluice/v1/fleet.proto\x12\tsluice.v1\"\xe6\x01\n" +
+	"\x15sluice/v1/fleet.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\x01\n" +
 	"\x11ExecutorHeartbeat\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1a\n" +
 	"\bexecutor\x18\x02 \x01(\tR\bexecutor\x12\x12\n" +
@@ -290,7 +1037,71 @@ const file_sluice_v1_fleet_proto_rawDesc = "" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06resume\x18\x03 \x01(\bR\x06resume\x12\x0e\n" +
 	"\x02by\x18\x04 \x01(\tR\x02by\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reasonB5Z3github.com/sluiceci/sluice/proto/sluice/v1;sluicev1b\x06proto3"
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xc3\x01\n" +
+	"\x10ExecutorDraining\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1a\n" +
+	"\bexecutor\x18\x02 \x01(\tR\bexecutor\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x126\n" +
+	"\bdeadline\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12/\n" +
+	"\arunning\x18\x05 \x03(\v2\x15.sluice.v1.AttemptRefR\arunning\"\xba\x01\n" +
+	"\bLimitSet\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\tR\arequest\x12\x0e\n" +
+	"\x02of\x18\x02 \x01(\tR\x02of\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1a\n" +
+	"\bresource\x18\x04 \x01(\tR\bresource\x12\x16\n" +
+	"\x06amount\x18\x05 \x01(\x01R\x06amount\x12\x14\n" +
+	"\x05unset\x18\x06 \x01(\bR\x05unset\x12\x0e\n" +
+	"\x02by\x18\a \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\"\x83\x02\n" +
+	"\x0fPlaceRegistered\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\tR\x05place\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x12\n" +
+	"\x04pool\x18\x04 \x01(\tR\x04pool\x12\x12\n" +
+	"\x04plan\x18\x05 \x01(\tR\x04plan\x12\x1a\n" +
+	"\bcapacity\x18\x06 \x01(\x05R\bcapacity\x12\x18\n" +
+	"\aaddress\x18\a \x01(\tR\aaddress\x12\x16\n" +
+	"\x06health\x18\b \x01(\bR\x06health\x12\x14\n" +
+	"\x05clean\x18\t \x01(\bR\x05clean\x12\x18\n" +
+	"\aremoved\x18\n" +
+	" \x01(\bR\aremoved\"\xc8\x01\n" +
+	"\fPlaceChanged\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\tR\x05place\x12\x16\n" +
+	"\x06change\x18\x03 \x01(\x03R\x06change\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x120\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\a \x01(\tR\x02by\"\xa1\x01\n" +
+	"\x13PlaceDrainRequested\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1a\n" +
+	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x14\n" +
+	"\x05place\x18\x03 \x01(\tR\x05place\x12\x16\n" +
+	"\x06resume\x18\x04 \x01(\bR\x06resume\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"\xe7\x01\n" +
+	"\fLeaseGranted\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\tR\x05place\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\x03R\x05token\x12-\n" +
+	"\x06holder\x18\x04 \x01(\v2\x15.sluice.v1.AttemptRefR\x06holder\x12\x16\n" +
+	"\x06shared\x18\x05 \x01(\bR\x06shared\x120\n" +
+	"\x05until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\xa0\x01\n" +
+	"\fLeaseRenewed\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\tR\x05place\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\x03R\x05token\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x05R\x06number\x120\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xb1\x01\n" +
+	"\n" +
+	"LeaseEnded\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\tR\x05place\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\x03R\x05token\x12-\n" +
+	"\x06holder\x18\x04 \x01(\v2\x15.sluice.v1.AttemptRefR\x06holder\x12\x14\n" +
+	"\x05state\x18\x05 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reasonB5Z3github.com/sluiceci/sluice/proto/sluice/v1;sluicev1b\x06proto3"
 
 var (
 	file_sluice_v1_fleet_proto_rawDescOnce sync.Once
@@ -304,19 +1115,35 @@ func file_sluice_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_fleet_proto_rawDescData
 }
 
-var file_sluice_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_sluice_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_sluice_v1_fleet_proto_goTypes = []any{
-	(*ExecutorHeartbeat)(nil),  // 0: sluice.v1.ExecutorHeartbeat
-	(*AttemptRef)(nil),         // 1: sluice.v1.AttemptRef
-	(*PoolDrainRequested)(nil), // 2: sluice.v1.PoolDrainRequested
+	(*ExecutorHeartbeat)(nil),     // 0: sluice.v1.ExecutorHeartbeat
+	(*AttemptRef)(nil),            // 1: sluice.v1.AttemptRef
+	(*PoolDrainRequested)(nil),    // 2: sluice.v1.PoolDrainRequested
+	(*ExecutorDraining)(nil),      // 3: sluice.v1.ExecutorDraining
+	(*LimitSet)(nil),              // 4: sluice.v1.LimitSet
+	(*PlaceRegistered)(nil),       // 5: sluice.v1.PlaceRegistered
+	(*PlaceChanged)(nil),          // 6: sluice.v1.PlaceChanged
+	(*PlaceDrainRequested)(nil),   // 7: sluice.v1.PlaceDrainRequested
+	(*LeaseGranted)(nil),          // 8: sluice.v1.LeaseGranted
+	(*LeaseRenewed)(nil),          // 9: sluice.v1.LeaseRenewed
+	(*LeaseEnded)(nil),            // 10: sluice.v1.LeaseEnded
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 }
 var file_sluice_v1_fleet_proto_depIdxs = []int32{
-	1, // 0: sluice.v1.ExecutorHeartbeat.running:type_name -> sluice.v1.AttemptRef
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	1,  // 0: sluice.v1.ExecutorHeartbeat.running:type_name -> sluice.v1.AttemptRef
+	11, // 1: sluice.v1.ExecutorDraining.deadline:type_name -> google.protobuf.Timestamp
+	1,  // 2: sluice.v1.ExecutorDraining.running:type_name -> sluice.v1.AttemptRef
+	11, // 3: sluice.v1.PlaceChanged.until:type_name -> google.protobuf.Timestamp
+	1,  // 4: sluice.v1.LeaseGranted.holder:type_name -> sluice.v1.AttemptRef
+	11, // 5: sluice.v1.LeaseGranted.until:type_name -> google.protobuf.Timestamp
+	11, // 6: sluice.v1.LeaseRenewed.until:type_name -> google.protobuf.Timestamp
+	1,  // 7: sluice.v1.LeaseEnded.holder:type_name -> sluice.v1.AttemptRef
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_fleet_proto_init() }
@@ -330,7 +1157,7 @@ func file_sluice_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_fleet_proto_rawDesc), len(file_sluice_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

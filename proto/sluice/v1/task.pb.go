@@ -32,7 +32,9 @@ type Retry struct {
 	// Before the first retry; doubles with each.
 	Wait *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
 	// The longest wait.
-	Max           *durationpb.Duration `protobuf:"bytes,4,opt,name=max,proto3" json:"max,omitempty"`
+	Max *durationpb.Duration `protobuf:"bytes,4,opt,name=max,proto3" json:"max,omitempty"`
+	// How the waits follow each other: "exponential", "fixed" or "random".
+	Backoff       string `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -95,6 +97,13 @@ func (x *Retry) GetMax() *durationpb.Duration {
 	return nil
 }
 
+func (x *Retry) GetBackoff() string {
+	if x != nil {
+		return x.Backoff
+	}
+	return ""
+}
+
 // Timeouts bound the phases of a task. Zero means no bound of its own.
 type Timeouts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -103,8 +112,10 @@ type Timeouts struct {
 	// Workspace and inputs.
 	Prepare *durationpb.Duration `protobuf:"bytes,2,opt,name=prepare,proto3" json:"prepare,omitempty"`
 	// The command itself.
-	Command       *durationpb.Duration `protobuf:"bytes,3,opt,name=command,proto3" json:"command,omitempty"`
-	Cleanup       *durationpb.Duration `protobuf:"bytes,4,opt,name=cleanup,proto3" json:"cleanup,omitempty"`
+	Command *durationpb.Duration `protobuf:"bytes,3,opt,name=command,proto3" json:"command,omitempty"`
+	Cleanup *durationpb.Duration `protobuf:"bytes,4,opt,name=cleanup,proto3" json:"cleanup,omitempty"`
+	// Until every node of its lease is ready.
+	Nodes         *durationpb.Duration `protobuf:"bytes,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,6 +174,13 @@ func (x *Timeouts) GetCommand() *durationpb.Duration {
 func (x *Timeouts) GetCleanup() *durationpb.Duration {
 	if x != nil {
 		return x.Cleanup
+	}
+	return nil
+}
+
+func (x *Timeouts) GetNodes() *durationpb.Duration {
+	if x != nil {
+		return x.Nodes
 	}
 	return nil
 }
@@ -254,8 +272,14 @@ type TaskRequested struct {
 	Timeouts *Timeouts `protobuf:"bytes,9,opt,name=timeouts,proto3" json:"timeouts,omitempty"`
 	Retry    []*Retry  `protobuf:"bytes,10,rep,name=retry,proto3" json:"retry,omitempty"`
 	// Its failure fails nothing else.
-	SoftFail      bool               `protobuf:"varint,11,opt,name=soft_fail,json=softFail,proto3" json:"soft_fail,omitempty"`
-	Resources     map[string]float64 `protobuf:"bytes,12,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	SoftFail  bool               `protobuf:"varint,11,opt,name=soft_fail,json=softFail,proto3" json:"soft_fail,omitempty"`
+	Resources map[string]float64 `protobuf:"bytes,12,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	Owner     string             `protobuf:"bytes,13,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Concurrency group: attempts in it at once are limited.
+	Group string `protobuf:"bytes,14,opt,name=group,proto3" json:"group,omitempty"`
+	// As the definition says; a limit that was set since counts.
+	GroupLimit    int32         `protobuf:"varint,15,opt,name=group_limit,json=groupLimit,proto3" json:"group_limit,omitempty"`
+	Lease         *LeaseRequest `protobuf:"bytes,16,opt,name=lease,proto3" json:"lease,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -374,6 +398,249 @@ func (x *TaskRequested) GetResources() map[string]float64 {
 	return nil
 }
 
+func (x *TaskRequested) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *TaskRequested) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *TaskRequested) GetGroupLimit() int32 {
+	if x != nil {
+		return x.GroupLimit
+	}
+	return 0
+}
+
+func (x *TaskRequested) GetLease() *LeaseRequest {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+// LeaseRequest asks for places: machines, clusters, devices. The zero request asks for none.
+type LeaseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whose places.
+	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	// Globs of the names that will do; empty means any.
+	Places []string `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
+	// Places at once, all or none; 0 means 1.
+	Nodes int32 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Others may use a place at the same time, as many as it takes.
+	Shared bool `protobuf:"varint,4,opt,name=shared,proto3" json:"shared,omitempty"`
+	// The longest that it is held, in whole; 0 means as long as its attempt lives.
+	For           *durationpb.Duration `protobuf:"bytes,5,opt,name=for,proto3" json:"for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseRequest) Reset() {
+	*x = LeaseRequest{}
+	mi := &file_sluice_v1_task_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseRequest) ProtoMessage() {}
+
+func (x *LeaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_task_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseRequest.ProtoReflect.Descriptor instead.
+func (*LeaseRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LeaseRequest) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *LeaseRequest) GetPlaces() []string {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+func (x *LeaseRequest) GetNodes() int32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *LeaseRequest) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
+func (x *LeaseRequest) GetFor() *durationpb.Duration {
+	if x != nil {
+		return x.For
+	}
+	return nil
+}
+
+// Lease is the right of one attempt to use places.
+type Lease struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Provider string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	Places   []*Held                `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
+	Shared   bool                   `protobuf:"varint,3,opt,name=shared,proto3" json:"shared,omitempty"`
+	// Unless it is renewed.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lease) Reset() {
+	*x = Lease{}
+	mi := &file_sluice_v1_task_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lease) ProtoMessage() {}
+
+func (x *Lease) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_task_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lease.ProtoReflect.Descriptor instead.
+func (*Lease) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Lease) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *Lease) GetPlaces() []*Held {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+func (x *Lease) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
+func (x *Lease) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+// Held is a place and the token under which it is held. Each grant of a place has a higher token than all before: whoever
+// shows a lower one holds it no more.
+type Held struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Place string                 `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`
+	Token int64                  `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
+	// How the place is reached: "ssh://user@host:22"; empty for this machine.
+	Address       string `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Held) Reset() {
+	*x = Held{}
+	mi := &file_sluice_v1_task_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Held) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Held) ProtoMessage() {}
+
+func (x *Held) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_task_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Held.ProtoReflect.Descriptor instead.
+func (*Held) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Held) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *Held) GetToken() int64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *Held) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 // TaskDispatched gives an attempt to a pool. The pool is the first token of its key, so that each pool has a consumer.
 type TaskDispatched struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -384,15 +651,19 @@ type TaskDispatched struct {
 	Plan     string    `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
 	Timeouts *Timeouts `protobuf:"bytes,5,opt,name=timeouts,proto3" json:"timeouts,omitempty"`
 	// Artifacts of the tasks that it needs.
-	Inputs        []*Produced `protobuf:"bytes,6,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	Reason        string      `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	Inputs []*Produced `protobuf:"bytes,6,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Reason string      `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The places that it may use.
+	Lease *Lease `protobuf:"bytes,8,opt,name=lease,proto3" json:"lease,omitempty"`
+	// Variants that earlier attempts have measured.
+	Measured      []string `protobuf:"bytes,9,rep,name=measured,proto3" json:"measured,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskDispatched) Reset() {
 	*x = TaskDispatched{}
-	mi := &file_sluice_v1_task_proto_msgTypes[4]
+	mi := &file_sluice_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -404,7 +675,7 @@ func (x *TaskDispatched) String() string {
 func (*TaskDispatched) ProtoMessage() {}
 
 func (x *TaskDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[4]
+	mi := &file_sluice_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -417,7 +688,7 @@ func (x *TaskDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDispatched.ProtoReflect.Descriptor instead.
 func (*TaskDispatched) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{4}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TaskDispatched) GetTask() string {
@@ -469,6 +740,20 @@ func (x *TaskDispatched) GetReason() string {
 	return ""
 }
 
+func (x *TaskDispatched) GetLease() *Lease {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+func (x *TaskDispatched) GetMeasured() []string {
+	if x != nil {
+		return x.Measured
+	}
+	return nil
+}
+
 // Produced are the artifacts that a task left.
 type Produced struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -480,7 +765,7 @@ type Produced struct {
 
 func (x *Produced) Reset() {
 	*x = Produced{}
-	mi := &file_sluice_v1_task_proto_msgTypes[5]
+	mi := &file_sluice_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -492,7 +777,7 @@ func (x *Produced) String() string {
 func (*Produced) ProtoMessage() {}
 
 func (x *Produced) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[5]
+	mi := &file_sluice_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -505,7 +790,7 @@ func (x *Produced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Produced.ProtoReflect.Descriptor instead.
 func (*Produced) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Produced) GetTask() string {
@@ -536,7 +821,7 @@ type TaskStarted struct {
 
 func (x *TaskStarted) Reset() {
 	*x = TaskStarted{}
-	mi := &file_sluice_v1_task_proto_msgTypes[6]
+	mi := &file_sluice_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +833,7 @@ func (x *TaskStarted) String() string {
 func (*TaskStarted) ProtoMessage() {}
 
 func (x *TaskStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[6]
+	mi := &file_sluice_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +846,7 @@ func (x *TaskStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStarted.ProtoReflect.Descriptor instead.
 func (*TaskStarted) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskStarted) GetTask() string {
@@ -613,15 +898,21 @@ type TaskFinished struct {
 	Log      string `protobuf:"bytes,13,opt,name=log,proto3" json:"log,omitempty"`
 	LogLines int64  `protobuf:"varint,14,opt,name=log_lines,json=logLines,proto3" json:"log_lines,omitempty"`
 	// Of a log whose attempt did not succeed.
-	LastLines     []string `protobuf:"bytes,15,rep,name=last_lines,json=lastLines,proto3" json:"last_lines,omitempty"`
-	Phases        []*Phase `protobuf:"bytes,16,rep,name=phases,proto3" json:"phases,omitempty"`
+	LastLines []string `protobuf:"bytes,15,rep,name=last_lines,json=lastLines,proto3" json:"last_lines,omitempty"`
+	Phases    []*Phase `protobuf:"bytes,16,rep,name=phases,proto3" json:"phases,omitempty"`
+	// Variants that succeeded, those of earlier attempts too.
+	Measured []string `protobuf:"bytes,17,rep,name=measured,proto3" json:"measured,omitempty"`
+	// Why its places are not clean; empty when they are.
+	Unclean string `protobuf:"bytes,18,opt,name=unclean,proto3" json:"unclean,omitempty"`
+	// Its workspace and places are left for a person until then.
+	KeptUntil     *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=kept_until,json=keptUntil,proto3" json:"kept_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskFinished) Reset() {
 	*x = TaskFinished{}
-	mi := &file_sluice_v1_task_proto_msgTypes[7]
+	mi := &file_sluice_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -633,7 +924,7 @@ func (x *TaskFinished) String() string {
 func (*TaskFinished) ProtoMessage() {}
 
 func (x *TaskFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[7]
+	mi := &file_sluice_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -646,7 +937,7 @@ func (x *TaskFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskFinished.ProtoReflect.Descriptor instead.
 func (*TaskFinished) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskFinished) GetTask() string {
@@ -761,6 +1052,27 @@ func (x *TaskFinished) GetPhases() []*Phase {
 	return nil
 }
 
+func (x *TaskFinished) GetMeasured() []string {
+	if x != nil {
+		return x.Measured
+	}
+	return nil
+}
+
+func (x *TaskFinished) GetUnclean() string {
+	if x != nil {
+		return x.Unclean
+	}
+	return ""
+}
+
+func (x *TaskFinished) GetKeptUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.KeptUntil
+	}
+	return nil
+}
+
 // Phase is the time that one phase of an attempt took: prepare, command, collect, cleanup.
 type Phase struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -773,7 +1085,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_sluice_v1_task_proto_msgTypes[8]
+	mi := &file_sluice_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +1097,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[8]
+	mi := &file_sluice_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +1110,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Phase) GetName() string {
@@ -833,7 +1145,7 @@ type CaseFailure struct {
 
 func (x *CaseFailure) Reset() {
 	*x = CaseFailure{}
-	mi := &file_sluice_v1_task_proto_msgTypes[9]
+	mi := &file_sluice_v1_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +1157,7 @@ func (x *CaseFailure) String() string {
 func (*CaseFailure) ProtoMessage() {}
 
 func (x *CaseFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[9]
+	mi := &file_sluice_v1_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +1170,7 @@ func (x *CaseFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CaseFailure.ProtoReflect.Descriptor instead.
 func (*CaseFailure) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CaseFailure) GetName() string {
@@ -891,7 +1203,7 @@ type TaskDelayed struct {
 
 func (x *TaskDelayed) Reset() {
 	*x = TaskDelayed{}
-	mi := &file_sluice_v1_task_proto_msgTypes[10]
+	mi := &file_sluice_v1_task_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -903,7 +1215,7 @@ func (x *TaskDelayed) String() string {
 func (*TaskDelayed) ProtoMessage() {}
 
 func (x *TaskDelayed) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[10]
+	mi := &file_sluice_v1_task_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -916,7 +1228,7 @@ func (x *TaskDelayed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDelayed.ProtoReflect.Descriptor instead.
 func (*TaskDelayed) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{10}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TaskDelayed) GetTask() string {
@@ -971,7 +1283,7 @@ type TaskConcluded struct {
 
 func (x *TaskConcluded) Reset() {
 	*x = TaskConcluded{}
-	mi := &file_sluice_v1_task_proto_msgTypes[11]
+	mi := &file_sluice_v1_task_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1295,7 @@ func (x *TaskConcluded) String() string {
 func (*TaskConcluded) ProtoMessage() {}
 
 func (x *TaskConcluded) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[11]
+	mi := &file_sluice_v1_task_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1308,7 @@ func (x *TaskConcluded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskConcluded.ProtoReflect.Descriptor instead.
 func (*TaskConcluded) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{11}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TaskConcluded) GetTask() string {
@@ -1053,7 +1365,7 @@ type TaskCancelRequested struct {
 
 func (x *TaskCancelRequested) Reset() {
 	*x = TaskCancelRequested{}
-	mi := &file_sluice_v1_task_proto_msgTypes[12]
+	mi := &file_sluice_v1_task_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1377,7 @@ func (x *TaskCancelRequested) String() string {
 func (*TaskCancelRequested) ProtoMessage() {}
 
 func (x *TaskCancelRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[12]
+	mi := &file_sluice_v1_task_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1390,7 @@ func (x *TaskCancelRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCancelRequested.ProtoReflect.Descriptor instead.
 func (*TaskCancelRequested) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{12}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TaskCancelRequested) GetTask() string {
@@ -1106,22 +1418,24 @@ var File_sluice_v1_task_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x14sluice/v1/task.proto\x12\tsluice.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18sluice/v1/artifact.proto\"\x8f\x01\n" +
+	"\x14sluice/v1/task.proto\x12\tsluice.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18sluice/v1/artifact.proto\"\xa9\x01\n" +
 	"\x05Retry\x12\x14\n" +
 	"\x05class\x18\x01 \x01(\tR\x05class\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12-\n" +
 	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12+\n" +
-	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03max\"\xda\x01\n" +
+	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03max\x12\x18\n" +
+	"\abackoff\x18\x05 \x01(\tR\abackoff\"\x8b\x02\n" +
 	"\bTimeouts\x12/\n" +
 	"\x05queue\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05queue\x123\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\aprepare\x123\n" +
 	"\acommand\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\acommand\x123\n" +
-	"\acleanup\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\acleanup\"i\n" +
+	"\acleanup\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\acleanup\x12/\n" +
+	"\x05nodes\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x05nodes\"i\n" +
 	"\tTestCount\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x05R\x05total\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12\x18\n" +
 	"\askipped\x18\x03 \x01(\x05R\askipped\x12\x14\n" +
-	"\x05flaky\x18\x04 \x01(\x05R\x05flaky\"\xb2\x03\n" +
+	"\x05flaky\x18\x04 \x01(\x05R\x05flaky\"\xae\x04\n" +
 	"\rTaskRequested\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -1135,10 +1449,30 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x05retry\x18\n" +
 	" \x03(\v2\x10.sluice.v1.RetryR\x05retry\x12\x1b\n" +
 	"\tsoft_fail\x18\v \x01(\bR\bsoftFail\x12E\n" +
-	"\tresources\x18\f \x03(\v2'.sluice.v1.TaskRequested.ResourcesEntryR\tresources\x1a<\n" +
+	"\tresources\x18\f \x03(\v2'.sluice.v1.TaskRequested.ResourcesEntryR\tresources\x12\x14\n" +
+	"\x05owner\x18\r \x01(\tR\x05owner\x12\x14\n" +
+	"\x05group\x18\x0e \x01(\tR\x05group\x12\x1f\n" +
+	"\vgroup_limit\x18\x0f \x01(\x05R\n" +
+	"groupLimit\x12-\n" +
+	"\x05lease\x18\x10 \x01(\v2\x17.sluice.v1.LeaseRequestR\x05lease\x1a<\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xdc\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\x9d\x01\n" +
+	"\fLeaseRequest\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x16\n" +
+	"\x06places\x18\x02 \x03(\tR\x06places\x12\x14\n" +
+	"\x05nodes\x18\x03 \x01(\x05R\x05nodes\x12\x16\n" +
+	"\x06shared\x18\x04 \x01(\bR\x06shared\x12+\n" +
+	"\x03for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03for\"\x96\x01\n" +
+	"\x05Lease\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12'\n" +
+	"\x06places\x18\x02 \x03(\v2\x0f.sluice.v1.HeldR\x06places\x12\x16\n" +
+	"\x06shared\x18\x03 \x01(\bR\x06shared\x120\n" +
+	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"L\n" +
+	"\x04Held\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\tR\x05place\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\x03R\x05token\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xa0\x02\n" +
 	"\x0eTaskDispatched\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -1146,7 +1480,9 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x04plan\x18\x04 \x01(\tR\x04plan\x12/\n" +
 	"\btimeouts\x18\x05 \x01(\v2\x13.sluice.v1.TimeoutsR\btimeouts\x12+\n" +
 	"\x06inputs\x18\x06 \x03(\v2\x13.sluice.v1.ProducedR\x06inputs\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"Q\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12&\n" +
+	"\x05lease\x18\b \x01(\v2\x10.sluice.v1.LeaseR\x05lease\x12\x1a\n" +
+	"\bmeasured\x18\t \x03(\tR\bmeasured\"Q\n" +
 	"\bProduced\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x121\n" +
 	"\tartifacts\x18\x02 \x03(\v2\x13.sluice.v1.ArtifactR\tartifacts\"k\n" +
@@ -1154,7 +1490,7 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
 	"\x04pool\x18\x03 \x01(\tR\x04pool\x12\x1a\n" +
-	"\bexecutor\x18\x04 \x01(\tR\bexecutor\"\xd8\x04\n" +
+	"\bexecutor\x18\x04 \x01(\tR\bexecutor\"\xc9\x05\n" +
 	"\fTaskFinished\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -1173,7 +1509,11 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\tlog_lines\x18\x0e \x01(\x03R\blogLines\x12\x1d\n" +
 	"\n" +
 	"last_lines\x18\x0f \x03(\tR\tlastLines\x12(\n" +
-	"\x06phases\x18\x10 \x03(\v2\x10.sluice.v1.PhaseR\x06phases\x1a:\n" +
+	"\x06phases\x18\x10 \x03(\v2\x10.sluice.v1.PhaseR\x06phases\x12\x1a\n" +
+	"\bmeasured\x18\x11 \x03(\tR\bmeasured\x12\x18\n" +
+	"\aunclean\x18\x12 \x01(\tR\aunclean\x129\n" +
+	"\n" +
+	"kept_until\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tkeptUntil\x1a:\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"|\n" +
@@ -1214,53 +1554,63 @@ func file_sluice_v1_task_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_task_proto_rawDescData
 }
 
-var file_sluice_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_sluice_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_sluice_v1_task_proto_goTypes = []any{
 	(*Retry)(nil),                 // 0: sluice.v1.Retry
 	(*Timeouts)(nil),              // 1: sluice.v1.Timeouts
 	(*TestCount)(nil),             // 2: sluice.v1.TestCount
 	(*TaskRequested)(nil),         // 3: sluice.v1.TaskRequested
-	(*TaskDispatched)(nil),        // 4: sluice.v1.TaskDispatched
-	(*Produced)(nil),              // 5: sluice.v1.Produced
-	(*TaskStarted)(nil),           // 6: sluice.v1.TaskStarted
-	(*TaskFinished)(nil),          // 7: sluice.v1.TaskFinished
-	(*Phase)(nil),                 // 8: sluice.v1.Phase
-	(*CaseFailure)(nil),           // 9: sluice.v1.CaseFailure
-	(*TaskDelayed)(nil),           // 10: sluice.v1.TaskDelayed
-	(*TaskConcluded)(nil),         // 11: sluice.v1.TaskConcluded
-	(*TaskCancelRequested)(nil),   // 12: sluice.v1.TaskCancelRequested
-	nil,                           // 13: sluice.v1.TaskRequested.ResourcesEntry
-	nil,                           // 14: sluice.v1.TaskFinished.MetricsEntry
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
-	(*Artifact)(nil),              // 16: sluice.v1.Artifact
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*LeaseRequest)(nil),          // 4: sluice.v1.LeaseRequest
+	(*Lease)(nil),                 // 5: sluice.v1.Lease
+	(*Held)(nil),                  // 6: sluice.v1.Held
+	(*TaskDispatched)(nil),        // 7: sluice.v1.TaskDispatched
+	(*Produced)(nil),              // 8: sluice.v1.Produced
+	(*TaskStarted)(nil),           // 9: sluice.v1.TaskStarted
+	(*TaskFinished)(nil),          // 10: sluice.v1.TaskFinished
+	(*Phase)(nil),                 // 11: sluice.v1.Phase
+	(*CaseFailure)(nil),           // 12: sluice.v1.CaseFailure
+	(*TaskDelayed)(nil),           // 13: sluice.v1.TaskDelayed
+	(*TaskConcluded)(nil),         // 14: sluice.v1.TaskConcluded
+	(*TaskCancelRequested)(nil),   // 15: sluice.v1.TaskCancelRequested
+	nil,                           // 16: sluice.v1.TaskRequested.ResourcesEntry
+	nil,                           // 17: sluice.v1.TaskFinished.MetricsEntry
+	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*Artifact)(nil),              // 20: sluice.v1.Artifact
 }
 var file_sluice_v1_task_proto_depIdxs = []int32{
-	15, // 0: sluice.v1.Retry.wait:type_name -> google.protobuf.Duration
-	15, // 1: sluice.v1.Retry.max:type_name -> google.protobuf.Duration
-	15, // 2: sluice.v1.Timeouts.queue:type_name -> google.protobuf.Duration
-	15, // 3: sluice.v1.Timeouts.prepare:type_name -> google.protobuf.Duration
-	15, // 4: sluice.v1.Timeouts.command:type_name -> google.protobuf.Duration
-	15, // 5: sluice.v1.Timeouts.cleanup:type_name -> google.protobuf.Duration
-	1,  // 6: sluice.v1.TaskRequested.timeouts:type_name -> sluice.v1.Timeouts
-	0,  // 7: sluice.v1.TaskRequested.retry:type_name -> sluice.v1.Retry
-	13, // 8: sluice.v1.TaskRequested.resources:type_name -> sluice.v1.TaskRequested.ResourcesEntry
-	1,  // 9: sluice.v1.TaskDispatched.timeouts:type_name -> sluice.v1.Timeouts
-	5,  // 10: sluice.v1.TaskDispatched.inputs:type_name -> sluice.v1.Produced
-	16, // 11: sluice.v1.Produced.artifacts:type_name -> sluice.v1.Artifact
-	16, // 12: sluice.v1.TaskFinished.artifacts:type_name -> sluice.v1.Artifact
-	2,  // 13: sluice.v1.TaskFinished.tests:type_name -> sluice.v1.TestCount
-	9,  // 14: sluice.v1.TaskFinished.failures:type_name -> sluice.v1.CaseFailure
-	14, // 15: sluice.v1.TaskFinished.metrics:type_name -> sluice.v1.TaskFinished.MetricsEntry
-	8,  // 16: sluice.v1.TaskFinished.phases:type_name -> sluice.v1.Phase
-	17, // 17: sluice.v1.Phase.start:type_name -> google.protobuf.Timestamp
-	15, // 18: sluice.v1.Phase.took:type_name -> google.protobuf.Duration
-	17, // 19: sluice.v1.TaskDelayed.until:type_name -> google.protobuf.Timestamp
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	18, // 0: sluice.v1.Retry.wait:type_name -> google.protobuf.Duration
+	18, // 1: sluice.v1.Retry.max:type_name -> google.protobuf.Duration
+	18, // 2: sluice.v1.Timeouts.queue:type_name -> google.protobuf.Duration
+	18, // 3: sluice.v1.Timeouts.prepare:type_name -> google.protobuf.Duration
+	18, // 4: sluice.v1.Timeouts.command:type_name -> google.protobuf.Duration
+	18, // 5: sluice.v1.Timeouts.cleanup:type_name -> google.protobuf.Duration
+	18, // 6: sluice.v1.Timeouts.nodes:type_name -> google.protobuf.Duration
+	1,  // 7: sluice.v1.TaskRequested.timeouts:type_name -> sluice.v1.Timeouts
+	0,  // 8: sluice.v1.TaskRequested.retry:type_name -> sluice.v1.Retry
+	16, // 9: sluice.v1.TaskRequested.resources:type_name -> sluice.v1.TaskRequested.ResourcesEntry
+	4,  // 10: sluice.v1.TaskRequested.lease:type_name -> sluice.v1.LeaseRequest
+	18, // 11: sluice.v1.LeaseRequest.for:type_name -> google.protobuf.Duration
+	6,  // 12: sluice.v1.Lease.places:type_name -> sluice.v1.Held
+	19, // 13: sluice.v1.Lease.until:type_name -> google.protobuf.Timestamp
+	1,  // 14: sluice.v1.TaskDispatched.timeouts:type_name -> sluice.v1.Timeouts
+	8,  // 15: sluice.v1.TaskDispatched.inputs:type_name -> sluice.v1.Produced
+	5,  // 16: sluice.v1.TaskDispatched.lease:type_name -> sluice.v1.Lease
+	20, // 17: sluice.v1.Produced.artifacts:type_name -> sluice.v1.Artifact
+	20, // 18: sluice.v1.TaskFinished.artifacts:type_name -> sluice.v1.Artifact
+	2,  // 19: sluice.v1.TaskFinished.tests:type_name -> sluice.v1.TestCount
+	12, // 20: sluice.v1.TaskFinished.failures:type_name -> sluice.v1.CaseFailure
+	17, // 21: sluice.v1.TaskFinished.metrics:type_name -> sluice.v1.TaskFinished.MetricsEntry
+	11, // 22: sluice.v1.TaskFinished.phases:type_name -> sluice.v1.Phase
+	19, // 23: sluice.v1.TaskFinished.kept_until:type_name -> google.protobuf.Timestamp
+	19, // 24: sluice.v1.Phase.start:type_name -> google.protobuf.Timestamp
+	18, // 25: sluice.v1.Phase.took:type_name -> google.protobuf.Duration
+	19, // 26: sluice.v1.TaskDelayed.until:type_name -> google.protobuf.Timestamp
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_task_proto_init() }
@@ -1275,7 +1625,7 @@ func file_sluice_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_task_proto_rawDesc), len(file_sluice_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
