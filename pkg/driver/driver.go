@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +14,16 @@ type Driver interface {
 	// later, killed; the cause of ctx becomes Exit.Cause. An error is fault.Invalid when this command can never start
 	// and fault.Transient when this machine cannot start it now.
 	Start(ctx context.Context, spec Spec) (Process, error)
+}
+
+// Site is a driver as an executor holds it: opened once, swept before the first Start, closed at the end.
+type Site interface {
+	Driver
+	// Sweep ends and removes what earlier instances of this site left behind, and what anybody's has passed its expiry,
+	// and says how many things that were. Call it before the first Start, and then now and again.
+	Sweep(ctx context.Context) (int, error)
+	// Close ends what still runs and lets go of everything.
+	Close() error
 }
 
 // Process is a command that was started.
@@ -33,6 +44,39 @@ type Spec struct {
 	Output io.Writer         // standard output and error in the order written; nil drops them. Never called twice at once
 	Grace  time.Duration     // between SIGTERM and SIGKILL; DefaultGrace when 0, none when negative
 	Drain  time.Duration     // how long output may be held open by others after the end; DefaultDrain when 0
+
+	// Root is the tree that the command may write to and finds at the same path wherever it runs; Dir and Home lie in
+	// it. Dir when empty. A place that is not this machine gets a copy and sends back what became of it.
+	Root    string
+	Mounts  []Mount           // other trees that it may see
+	Image   string            // what a container is made of, best by digest: "ghcr.io/acme/build@sha256:…"; the driver's own when empty
+	Network bool              // whether it may reach the network, where the driver can withhold it
+	Limits  Limits            // what it may use
+	Labels  map[string]string // whose it is, for people and sweepers: run, task, attempt
+}
+
+// Mount is a tree of this machine that a command may see.
+type Mount struct {
+	Source   string // absolute
+	Target   string // where the command sees it; Source when empty. Local can show it nowhere else
+	Writable bool
+}
+
+// Limits are what a command may use; a zero is no limit. docs/operate/drivers.md says which driver holds which, and how.
+type Limits struct {
+	CPU       float64       `yaml:"cpu"`       // processors at a time
+	CPUTime   time.Duration `yaml:"cpu_time"`  // of one process
+	Memory    int64         `yaml:"memory"`    // bytes
+	Processes int64         `yaml:"processes"` // and threads, at a time
+	FileSize  int64         `yaml:"file_size"` // bytes of the largest file that it may write
+}
+
+// Or fills what is not limited with the limits of another.
+func (l Limits) Or(other Limits) Limits {
+	return Limits{
+		CPU: cmp.Or(l.CPU, other.CPU), CPUTime: cmp.Or(l.CPUTime, other.CPUTime), Memory: cmp.Or(l.Memory, other.Memory),
+		Processes: cmp.Or(l.Processes, other.Processes), FileSize: cmp.Or(l.FileSize, other.FileSize),
+	}
 }
 
 // What a Spec that says nothing gets.
@@ -41,14 +85,19 @@ const (
 	DefaultDrain = time.Second
 )
 
-func (s Spec) grace() time.Duration {
+// Tree is Root, or Dir in its place.
+func (s Spec) Tree() string { return cmp.Or(s.Root, s.Dir) }
+
+// Patience is how long the command has between SIGTERM and SIGKILL.
+func (s Spec) Patience() time.Duration {
 	if s.Grace == 0 {
 		return DefaultGrace
 	}
 	return max(0, s.Grace)
 }
 
-func (s Spec) drain() time.Duration {
+// DrainTime is how long output may be held open after the end.
+func (s Spec) DrainTime() time.Duration {
 	if s.Drain <= 0 {
 		return DefaultDrain
 	}
@@ -64,10 +113,12 @@ type Exit struct {
 	Ended     time.Time     // of the command itself, before its descendants were cleaned away
 	User      time.Duration // CPU time of the command and the descendants it waited for
 	System    time.Duration
-	MaxRSS    int64 // bytes, of the largest of them
-	Leftovers int   // descendants that outlived it and were killed
-	Truncated bool  // somebody still held the output open: what came later is lost
-	Err       error // what the driver could not do: write the output, kill a descendant
+	MaxRSS    int64  // bytes, of the largest of them
+	Leftovers int    // descendants that outlived it and were killed
+	Memory    bool   // it went beyond Limits.Memory and the kernel killed a part of it
+	Image     string // what the container was made of, by digest
+	Truncated bool   // somebody still held the output open: what came later is lost
+	Err       error  // what the driver could not do: write the output, kill a descendant
 }
 
 // OK reports whether the command ended by itself with status 0.
@@ -78,6 +129,9 @@ func (e Exit) String() string {
 	text := fmt.Sprintf("exit status %d", e.Code)
 	if e.Signal != "" {
 		text = "signal: " + e.Signal
+	}
+	if e.Memory && !e.OK() {
+		text += ": out of memory"
 	}
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()

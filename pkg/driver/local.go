@@ -97,7 +97,7 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Process, error) {
 	if err := p.start(program, env); err != nil {
 		return nil, startError(spec, program, err)
 	}
-	p.unwatch = context.AfterFunc(ctx, func() { p.end(context.Cause(ctx), spec.grace()) })
+	p.unwatch = context.AfterFunc(ctx, func() { p.end(context.Cause(ctx), spec.Patience()) })
 	go p.run()
 	return p, nil
 }
@@ -114,6 +114,9 @@ func (l *Local) Reclaim(ctx context.Context) (int, error) {
 	}
 	return killed, nil
 }
+
+// Sweep implements Site.
+func (l *Local) Sweep(ctx context.Context) (int, error) { return l.Reclaim(ctx) }
 
 // leaders are the processes that were started here and have not been reaped yet.
 type leaders struct {

@@ -193,7 +193,7 @@ func (p *process) drain() {
 	if p.output == nil {
 		return
 	}
-	_ = p.output.SetReadDeadline(time.Now().Add(p.spec.drain()))
+	_ = p.output.SetReadDeadline(time.Now().Add(p.spec.DrainTime()))
 	err := <-p.copied
 	p.closeOutput()
 	p.exit.Truncated = errors.Is(err, os.ErrDeadlineExceeded)

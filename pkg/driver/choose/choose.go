@@ -1,0 +1,82 @@
+// Package choose opens the driver that a configuration names. Its table is the list of all drivers.
+package choose
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/driver"
+	"github.com/sluiceci/sluice/pkg/fault"
+)
+
+// Config says where attempts run: the key "driver" of an executor.
+type Config struct {
+	Kind   string        `yaml:"kind"`   // a Kind of Table; "local" when empty
+	Limits driver.Limits `yaml:"limits"` // of commands that state none
+}
+
+// Options are what the executor itself gives to its driver.
+type Options struct {
+	Place string       // the executor's directory, absolute: what earlier instances of the same place left is ours to sweep
+	Path  string       // PATH of commands that state none
+	Log   *slog.Logger // the default logger when nil
+}
+
+// Kind is one line of Table.
+type Kind struct {
+	Name string
+	Doc  string
+	open func(context.Context, Config, Options) (driver.Site, error)
+}
+
+// Table lists the drivers there are.
+func Table() []Kind {
+	return []Kind{
+		{"local", "processes of this machine", openLocal},
+	}
+}
+
+// Open opens the driver that the configuration names and makes sure that it can work. The caller sweeps and closes it.
+func Open(ctx context.Context, config Config, options Options) (driver.Site, error) {
+	if config.Kind == "" {
+		config.Kind = "local"
+	}
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	table := Table()
+	i := slices.IndexFunc(table, func(k Kind) bool { return k.Name == config.Kind })
+	if i < 0 {
+		return nil, fault.New(fault.Invalid, "cannot open a driver of kind %q: expected one of %s", config.Kind, names(table))
+	}
+	site, err := table[i].open(ctx, config, options)
+	if err != nil || config.Limits == (driver.Limits{}) {
+		return site, err
+	}
+	return limited{site, config.Limits}, nil
+}
+
+func names(table []Kind) string {
+	var all []string
+	for _, k := range table {
+		all = append(all, k.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// limited gives limits to commands that state none.
+type limited struct {
+	driver.Site
+	limits driver.Limits
+}
+
+func (l limited) Start(ctx context.Context, spec driver.Spec) (driver.Process, error) {
+	spec.Limits = spec.Limits.Or(l.limits)
+	return l.Site.Start(ctx, spec)
+}
+
+func openLocal(_ context.Context, _ Config, o Options) (driver.Site, error) {
+	return driver.NewLocal(driver.LocalOptions{Place: o.Place, Path: o.Path, Log: o.Log})
+}
