@@ -24,6 +24,7 @@ type Request struct {
 	Presets     []string // applied in order, before Set
 	Set         []string // "a.b=VALUE", applied in order
 	Select      []string // globs on a task's id or name; what the chosen ones need comes with them
+	Skip        []string // globs on a task's id or name that are left out, with what cannot be made without them
 }
 
 // Resolve makes the plan of a definition for one change. It is pure: the same definition and the same request give
@@ -36,6 +37,7 @@ func Resolve(def *Definition, req Request) (*plan.Plan, error) {
 		r.identify,   // ids and names
 		r.conditions, // if, unless
 		r.concern,    // changed paths
+		r.leave,      // skip
 		r.link,       // needs by matrix
 		r.choose,     // select
 		r.fill,       // text, pools

@@ -104,6 +104,9 @@ func (r *resolver) mayPublish() (bool, string) {
 	if len(r.req.Select) > 0 {
 		return false, "only a part of the plan is selected"
 	}
+	if len(r.req.Skip) > 0 {
+		return false, "a part of the plan is skipped on request"
+	}
 	allowed, why := r.plan.Release.Allows(r.req.Change)
 	if !allowed {
 		return false, why
