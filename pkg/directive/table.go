@@ -57,7 +57,7 @@ func Table() []Rule {
 	return []Rule{
 		{Test, "[JOB] [PRESET | PATH=VALUE]..", "run JOB (a job, or a glob on a task's id or name) and what it needs; everything without JOB", Write, true, (*reader).test},
 		{Only, "GLOB..", "run only the tasks that match, and what they need", Write, true, (*reader).globs},
-		{Skip, "GLOB..", "leave out the tasks that match, and what needs them", Write, true, (*reader).globs},
+		{Skip, "GLOB..", "leave out the tasks that match, and what cannot be made without them", Write, true, (*reader).globs},
 		{Preset, "NAME..", "apply presets of the definition, in order", Write, true, (*reader).names},
 		{Var, "PATH: VALUE", "override a setting, after the presets", Write, true, (*reader).setting},
 		{Env, "NAME", "choose the environment", Write, true, (*reader).environment},
