@@ -24,6 +24,7 @@ type Bus struct {
 	now     func() time.Time
 	metrics *metrics
 	options Options
+	decoded decoded
 }
 
 // Options configure a Bus.

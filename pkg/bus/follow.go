@@ -162,8 +162,8 @@ func (f *Follower) drain(ctx context.Context, batch *Batch) {
 
 // take decodes a message. One that cannot be decoded is buried with the reason, and the fold goes on without it.
 func (f *Follower) take(ctx context.Context, msg jetstream.Msg, batch *Batch) {
-	e, err := decode(msg)
-	if meta, metaErr := msg.Metadata(); metaErr == nil {
+	e, meta, err := f.bus.decode(msg)
+	if meta != nil {
 		f.last, f.live = meta.Sequence.Stream, meta.NumPending == 0
 	}
 	if err == nil {

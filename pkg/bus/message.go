@@ -77,17 +77,24 @@ func (p *pulse) stop() {
 	p.timer.Stop()
 }
 
-func decode(msg message) (event.Event, error) {
+// decode reads the event of a message, and where the stream keeps it; that is known even of what cannot be read.
+func (b *Bus) decode(msg message) (event.Event, *jetstream.MsgMetadata, error) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return event.Event{}, nil, fault.New(fault.Invalid, "cannot take a message at %s: %w", msg.Subject(), err)
+	}
+	if e, ok := b.decoded.find(meta); ok {
+		return e, meta, nil
+	}
 	e, err := event.Decode(msg.Data(), msg.Headers().Get)
 	if err != nil {
-		return e, err
+		return e, meta, err
 	}
-	if meta, err := msg.Metadata(); err == nil {
-		e.Seq, e.Stored = meta.Sequence.Stream, meta.Timestamp
-	}
+	e.Seq, e.Stored = meta.Sequence.Stream, meta.Timestamp
 	if e.Subject() != msg.Subject() {
-		return e, fault.New(fault.Invalid, "cannot take event %s: it stands at %s but belongs at %s",
+		return e, meta, fault.New(fault.Invalid, "cannot take event %s: it stands at %s but belongs at %s",
 			e.ID, msg.Subject(), e.Subject())
 	}
-	return e, nil
+	b.decoded.keep(meta.Stream, e)
+	return e, meta, nil
 }

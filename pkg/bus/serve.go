@@ -56,7 +56,7 @@ func (b *Bus) declareConsumer(ctx context.Context, service string, r Route) erro
 func (b *Bus) handle(ctx context.Context, service, source string, r *Route, msg pulled) {
 	work, cancel := graceful(ctx, r.Grace)
 	defer cancel()
-	e, err := decode(msg)
+	e, _, err := b.decode(msg)
 	d := &delivery{bus: b, service: service, source: source, route: r, event: e, ack: msg.ack}
 	if err == nil {
 		pulse := startPulse(msg, r.AckWait/3)
