@@ -79,6 +79,13 @@ func runLine(p event.Payload) (string, Tone) {
 			verb = "give work again to"
 		}
 		return because(fmt.Sprintf("%s asked to %s pool %s", cmp.Or(p.By, "somebody"), verb, p.Pool), p.Reason), Warn
+	case event.CommentReceived:
+		return fmt.Sprintf("%s said %q in a comment of pull request %d of %s", cmp.Or(p.Author, "somebody"), p.Text, p.Number, p.Project), Plain
+	case event.CommentResolved:
+		return fmt.Sprintf("the comment of %s on pull request %d of %s is bound to commit %s; permission %s", cmp.Or(p.Author, "somebody"),
+			p.Number, p.Project, p.Pull.Commit.Short(), cmp.Or(p.Permission, "none")), Plain
+	case event.CommentAnswered:
+		return fmt.Sprintf("a comment on pull request %d of %s is answered", p.Number, p.Project), Plain
 	case event.ExecutorHeartbeat:
 		return fmt.Sprintf("executor %s of pool %s lives", p.Executor, p.Pool), Plain
 	default:
