@@ -72,11 +72,12 @@ type TaskFinished struct {
 	Metrics   map[string]float64 `json:"metrics,omitempty"`
 	Log       release.Digest     `json:"log,omitempty"` // blob, zstd; empty when nothing was printed
 	LogLines  int64              `json:"logLines,omitempty,string"`
-	LastLines []string           `json:"lastLines,omitempty"` // of a log whose attempt did not succeed
+	LastLines []string           `json:"lastLines,omitempty"` // of the log; fewer when the attempt succeeded
 	Phases    []Phase            `json:"phases,omitempty"`
 	Measured  []string           `json:"measured,omitempty"` // variants that succeeded, those of earlier attempts too
 	Unclean   string             `json:"unclean,omitempty"`  // why its places are not clean; empty when they are
 	KeptUntil time.Time          `json:"keptUntil,omitzero"` // its workspace and places are left for a person until then
+	Files     release.Digest     `json:"files,omitempty"`    // blob, tar: what it left in $SLUICE_ARTIFACTS, whatever its outcome
 }
 
 // Phase is the time that one phase of an attempt took: prepare, command, collect, cleanup.

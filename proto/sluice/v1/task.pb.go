@@ -897,7 +897,7 @@ type TaskFinished struct {
 	// Blob, zstd; empty when nothing was printed.
 	Log      string `protobuf:"bytes,13,opt,name=log,proto3" json:"log,omitempty"`
 	LogLines int64  `protobuf:"varint,14,opt,name=log_lines,json=logLines,proto3" json:"log_lines,omitempty"`
-	// Of a log whose attempt did not succeed.
+	// Of the log; fewer when the attempt succeeded.
 	LastLines []string `protobuf:"bytes,15,rep,name=last_lines,json=lastLines,proto3" json:"last_lines,omitempty"`
 	Phases    []*Phase `protobuf:"bytes,16,rep,name=phases,proto3" json:"phases,omitempty"`
 	// Variants that succeeded, those of earlier attempts too.
@@ -905,7 +905,9 @@ type TaskFinished struct {
 	// Why its places are not clean; empty when they are.
 	Unclean string `protobuf:"bytes,18,opt,name=unclean,proto3" json:"unclean,omitempty"`
 	// Its workspace and places are left for a person until then.
-	KeptUntil     *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=kept_until,json=keptUntil,proto3" json:"kept_until,omitempty"`
+	KeptUntil *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=kept_until,json=keptUntil,proto3" json:"kept_until,omitempty"`
+	// Blob, tar: what it left in $SLUICE_ARTIFACTS, whatever its outcome.
+	Files         string `protobuf:"bytes,20,opt,name=files,proto3" json:"files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1071,6 +1073,13 @@ func (x *TaskFinished) GetKeptUntil() *timestamppb.Timestamp {
 		return x.KeptUntil
 	}
 	return nil
+}
+
+func (x *TaskFinished) GetFiles() string {
+	if x != nil {
+		return x.Files
+	}
+	return ""
 }
 
 // Phase is the time that one phase of an attempt took: prepare, command, collect, cleanup.
@@ -1490,7 +1499,7 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
 	"\x04pool\x18\x03 \x01(\tR\x04pool\x12\x1a\n" +
-	"\bexecutor\x18\x04 \x01(\tR\bexecutor\"\xc9\x05\n" +
+	"\bexecutor\x18\x04 \x01(\tR\bexecutor\"\xdf\x05\n" +
 	"\fTaskFinished\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -1513,7 +1522,8 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\bmeasured\x18\x11 \x03(\tR\bmeasured\x12\x18\n" +
 	"\aunclean\x18\x12 \x01(\tR\aunclean\x129\n" +
 	"\n" +
-	"kept_until\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tkeptUntil\x1a:\n" +
+	"kept_until\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tkeptUntil\x12\x14\n" +
+	"\x05files\x18\x14 \x01(\tR\x05files\x1a:\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"|\n" +
