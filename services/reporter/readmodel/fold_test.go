@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/reportertest"
 )
 
@@ -31,15 +33,32 @@ func asked() []event.Event {
 		event.PublicationRetryRequested{Request: "r5", By: "ada"},
 		event.PoolDrainRequested{Request: "r6", Pool: "arm", By: "ines", Reason: "new kernel"},
 		event.ExecutorHeartbeat{Pool: "arm", Executor: "arm-1"},
+		event.ExecutorDraining{Pool: "arm", Executor: "arm-1", Reason: "spot notice", Deadline: storyTime(), Running: []event.AttemptRef{{Run: "r", Task: "t", Attempt: 1}}},
+		event.LimitSet{Request: "r7", Of: event.LimitPool, Name: "arm", Resource: "cpu", Amount: 64, By: "ines", Reason: "night"},
+		event.PlaceRegistered{Provider: "lab", Place: "rack-1", Version: "v1", Pool: "arm"},
+		event.PlaceChanged{Provider: "lab", Place: "rack-1", Change: 2, State: release.PlaceQuarantined, Until: storyTime(), Reason: "three health checks failed"},
+		event.PlaceDrainRequested{Request: "r8", Provider: "lab", Place: "rack-1", By: "ines", Reason: "new disk"},
+		event.LeaseGranted{Provider: "lab", Place: "rack-1", Token: 3, Holder: event.AttemptRef{Run: "r", Task: "t", Attempt: 1}, Until: storyTime()},
+		event.LeaseRenewed{Provider: "lab", Place: "rack-1", Token: 3, Number: 1, Until: storyTime()},
+		event.LeaseEnded{Provider: "lab", Place: "rack-1", Token: 3, Holder: event.AttemptRef{Run: "r", Task: "t", Attempt: 1}, State: release.PlaceCleanupPending, Reason: "its executor was lost"},
+		event.CommentReceived{Comment: "c1", Project: "rillkit", Number: 7, Author: "ada", Text: "/test wheel"},
+		event.CommentResolved{Comment: "c1", Project: "rillkit", Number: 7, Author: "ada", Permission: "write", Pull: release.Change{Commit: "4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d"}},
+		event.CommentAnswered{Comment: "c1", Project: "rillkit", Number: 7, Text: "wheel is wanted"},
 	} {
 		e := event.Root("4f2a9c1d-asked", "/gateway/demo-1", storyTime(), p)
 		e.Seq = uint64(1000 + i)
-		if p.EventType() == event.TypePoolDrainRequested {
+		if ofTheFleet(p) {
 			e.Run = event.Fleet
 		}
 		out = append(out, e)
 	}
 	return out
+}
+
+// ofTheFleet reports whether a fact belongs to no run.
+func ofTheFleet(p event.Payload) bool {
+	kind, _, _ := strings.Cut(string(p.EventType()), ".")
+	return slices.Contains([]string{"pool", "executor", "limit", "place", "lease", "comment"}, kind)
 }
 
 // TestFoldGolden shows what one fact of each type says about which rows.

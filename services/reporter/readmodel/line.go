@@ -28,6 +28,9 @@ func sentence(e event.Event) (string, Tone) {
 	case event.CandidateAssembled, event.CandidateRejected, event.GateOpened, event.GateClosed, event.GateApproved,
 		event.GateHeld, event.GateResumed:
 		return gateLine(p)
+	case event.PoolDrainRequested, event.ExecutorDraining, event.LimitSet, event.PlaceRegistered, event.PlaceChanged,
+		event.PlaceDrainRequested, event.LeaseGranted, event.LeaseRenewed, event.LeaseEnded:
+		return placeLine(p)
 	default:
 		return runLine(p)
 	}
@@ -73,12 +76,6 @@ func runLine(p event.Payload) (string, Tone) {
 		return fmt.Sprintf("%s asked to retry %s", cmp.Or(p.By, "somebody"), tasks(p.Tasks)), Warn
 	case event.RunFinished:
 		return because("run ended in "+string(p.Outcome), p.Reason), toneOf(p.Outcome)
-	case event.PoolDrainRequested:
-		verb := "stop giving work to"
-		if p.Resume {
-			verb = "give work again to"
-		}
-		return because(fmt.Sprintf("%s asked to %s pool %s", cmp.Or(p.By, "somebody"), verb, p.Pool), p.Reason), Warn
 	case event.CommentReceived:
 		return fmt.Sprintf("%s said %q in a comment of pull request %d of %s", cmp.Or(p.Author, "somebody"), p.Text, p.Number, p.Project), Plain
 	case event.CommentResolved:
