@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -62,6 +64,9 @@ type Mount struct {
 	Writable bool
 }
 
+// At is where the command sees it.
+func (m Mount) At() string { return cmp.Or(m.Target, m.Source) }
+
 // Limits are what a command may use; a zero is no limit. docs/operate/drivers.md says which driver holds which, and how.
 type Limits struct {
 	CPU       float64       `yaml:"cpu"`       // processors at a time
@@ -85,8 +90,22 @@ const (
 	DefaultDrain = time.Second
 )
 
-// Tree is Root, or Dir in its place.
-func (s Spec) Tree() string { return cmp.Or(s.Root, s.Dir) }
+// Trees are the directories that the command may write to: Root and, as far as they do not lie in it, Dir and Home.
+func (s Spec) Trees() []string {
+	var trees []string
+	for _, dir := range []string{s.Root, s.Home, s.Dir} {
+		if dir != "" && !slices.ContainsFunc(trees, func(tree string) bool { return Within(dir, tree) }) {
+			trees = append(trees, filepath.Clean(dir))
+		}
+	}
+	return trees
+}
+
+// Within reports whether a path is a directory or lies in it.
+func Within(path, dir string) bool {
+	relative, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(relative)
+}
 
 // Patience is how long the command has between SIGTERM and SIGKILL.
 func (s Spec) Patience() time.Duration {

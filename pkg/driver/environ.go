@@ -80,6 +80,14 @@ func lookPath(name, path string) (string, bool) {
 	return "", false
 }
 
+// from makes a path absolute as the command would.
+func from(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
 func executable(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0

@@ -22,6 +22,10 @@ type LocalOptions struct {
 	Place string       // the executor's directory: processes of earlier instances of the same place are ours to kill
 	Path  string       // PATH of commands that state none; the executor's own when empty
 	Log   *slog.Logger // the default logger when nil
+
+	// Sandbox is "bubblewrap", which shows commands this machine read-only, with /tmp, processes and a network of their
+	// own, or empty.
+	Sandbox string
 }
 
 // Local runs commands as processes of this machine.
@@ -29,7 +33,9 @@ type Local struct {
 	place    string // prefix of the leashes of every instance of this place
 	instance string // prefix of the leashes of this instance
 	outer    string // the leash that this executor itself is on, when it runs within an attempt
+	dir      string // of the place
 	path     string
+	sandbox  string // the program that makes one; none when empty
 	log      *slog.Logger
 	count    atomic.Int64
 	null     *os.File
@@ -52,6 +58,7 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	l := &Local{
 		place: release.Derive("place", place)[:12] + "-",
 		outer: os.Getenv(leashVariable),
+		dir:   place,
 		path:  o.Path,
 		log:   o.Log,
 		null:  null,
@@ -62,6 +69,10 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	}
 	if l.log == nil {
 		l.log = slog.Default()
+	}
+	if err := l.openSandbox(o.Sandbox); err != nil {
+		_ = null.Close()
+		return nil, err
 	}
 	l.buffers.New = func() any { return new([bufferSize]byte) }
 	l.watchdog = startWatchdog(l.instance, l.outer, l.log)
@@ -87,12 +98,20 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Process, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, fault.New(fault.Transient, "cannot start a process: %w", err)
 	}
+	for _, m := range spec.Mounts {
+		if l.sandbox == "" && m.At() != m.Source {
+			return nil, fault.New(fault.Invalid, "cannot show %s at %s: without a sandbox it is seen where it is", m.Source, m.Target)
+		}
+	}
 	p := &process{local: l, spec: spec, done: make(chan struct{})}
 	p.leash = l.instance + strconv.FormatInt(l.count.Add(1), 10) + ","
 	env := l.environ(spec, p.leash)
 	program, err := l.programs.find(spec, env)
 	if err != nil {
 		return nil, err
+	}
+	if wrapped := l.sandbox != "" || spec.Limits.limited(); wrapped && !executable(from(spec.Dir, program)) {
+		return nil, fault.New(fault.Invalid, "cannot start %s in %s: no such program", program, spec.Dir)
 	}
 	if err := p.start(program, env); err != nil {
 		return nil, startError(spec, program, err)

@@ -49,8 +49,13 @@ func (p *process) Wait() Exit {
 
 // start forks with one pipe for both outputs, so that their order is kept.
 func (p *process) start(program string, env []string) error {
-	null := p.local.null.Fd()
-	out := null
+	program, args := p.wrapped(program)
+	door, err := p.door()
+	if err != nil {
+		return err
+	}
+	defer door.open()
+	out := p.local.null.Fd()
 	if p.spec.Output != nil {
 		r, w, err := outputPipe()
 		if err != nil {
@@ -60,9 +65,9 @@ func (p *process) start(program string, env []string) error {
 		p.output, out = r, uintptr(w)
 	}
 	p.pidfd = -1
-	attr := &syscall.ProcAttr{Dir: p.spec.Dir, Env: env, Files: []uintptr{null, out, out}, Sys: attributes(&p.pidfd)}
+	attr := &syscall.ProcAttr{Dir: p.spec.Dir, Env: env, Files: []uintptr{door.stdin, out, out}, Sys: attributes(&p.pidfd)}
 	p.exit.Started = time.Now()
-	pid, err := syscall.ForkExec(program, p.spec.Args, attr)
+	pid, err := syscall.ForkExec(program, args, attr)
 	if err != nil {
 		p.closeOutput()
 		return err
@@ -72,6 +77,9 @@ func (p *process) start(program string, env []string) error {
 	if p.output != nil {
 		p.copied = make(chan error, 1)
 		go func() { p.copied <- p.copyOutput() }()
+	}
+	if err := p.spec.Limits.apply(pid); err != nil {
+		p.end(fault.New(fault.Transient, "cannot limit process %d: %w", pid, err), 0)
 	}
 	return nil
 }
@@ -91,6 +99,9 @@ func (p *process) run() {
 	p.awaitGrace()
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	p.exit.Leftovers, p.exit.Err = p.sweep()
+	if p.local.sandbox != "" {
+		p.exit.Leftovers = max(0, p.exit.Leftovers-1) // The sandbox's own process 1 is nobody's daemon.
+	}
 	p.finish()
 	p.reap()
 	p.drain()

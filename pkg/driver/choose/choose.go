@@ -15,6 +15,12 @@ import (
 type Config struct {
 	Kind   string        `yaml:"kind"`   // a Kind of Table; "local" when empty
 	Limits driver.Limits `yaml:"limits"` // of commands that state none
+	Local  Local         `yaml:"local"`
+}
+
+// Local configures processes of this machine.
+type Local struct {
+	Sandbox string `yaml:"sandbox"` // "bubblewrap", or empty for none
 }
 
 // Options are what the executor itself gives to its driver.
@@ -34,7 +40,7 @@ type Kind struct {
 // Table lists the drivers there are.
 func Table() []Kind {
 	return []Kind{
-		{"local", "processes of this machine", openLocal},
+		{"local", "processes of this machine, in a sandbox if asked", openLocal},
 	}
 }
 
@@ -77,6 +83,6 @@ func (l limited) Start(ctx context.Context, spec driver.Spec) (driver.Process, e
 	return l.Site.Start(ctx, spec)
 }
 
-func openLocal(_ context.Context, _ Config, o Options) (driver.Site, error) {
-	return driver.NewLocal(driver.LocalOptions{Place: o.Place, Path: o.Path, Log: o.Log})
+func openLocal(_ context.Context, c Config, o Options) (driver.Site, error) {
+	return driver.NewLocal(driver.LocalOptions{Place: o.Place, Path: o.Path, Log: o.Log, Sandbox: c.Local.Sandbox})
 }

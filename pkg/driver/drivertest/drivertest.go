@@ -22,8 +22,8 @@ import (
 // deadline bounds every wait of the suite.
 const deadline = 20 * time.Second
 
-// Run runs the suite. The factory is called once for every test; the directory of the specs it is given is visible
-// to both sides.
+// Run runs the suite. The factory is called once for every test. After each, nothing that it started is left running on
+// this machine, which is also where the place's processes must be to be seen.
 func Run(t *testing.T, factory func(t *testing.T) driver.Driver) {
 	t.Helper()
 	for _, one := range []struct {
@@ -45,15 +45,31 @@ func Run(t *testing.T, factory func(t *testing.T) driver.Driver) {
 		{"a failing writer does not block", testFailingWriter},
 		{"much output arrives whole", testMuchOutput},
 		{"many at once", testMany},
+		{"daemons end with the command", testDaemons},
+		{"output may be closed early", testClosedOutput},
+		{"bytes stay as they are", testBytes},
+		{"a slow reader loses nothing", testSlowReader},
+		{"words are passed as they are", testWords},
+		{"a big environment", testBigEnvironment},
+		{"a stopped process is ended", testStopped},
+		{"a deadline is a cause", testDeadline},
+		{"cancelled while it starts", testCancelledStart},
+		{"everybody who waits hears the same", testManyWaiters},
 	} {
-		t.Run(one.name, func(t *testing.T) { one.test(t, factory(t)) })
+		t.Run(one.name, func(t *testing.T) {
+			one.test(t, factory(t))
+			NoneLeft(t)
+		})
 	}
 }
 
 // Shell is a Spec for a script in a new directory.
 func Shell(t *testing.T, script string, out io.Writer) driver.Spec {
 	t.Helper()
-	return driver.Spec{Args: []string{"sh", "-eu", "-c", script}, Dir: t.TempDir(), Output: out, Grace: 200 * time.Millisecond}
+	return driver.Spec{
+		Args: []string{"sh", "-eu", "-c", script}, Dir: t.TempDir(), Output: out, Grace: 200 * time.Millisecond,
+		Env: map[string]string{markVariable: mark(t)},
+	}
 }
 
 // Exit runs a spec to its end, within the deadline.
@@ -124,7 +140,7 @@ func testEnvironment(t *testing.T, d driver.Driver) {
 	t.Setenv("SLUICE_TEST_OF_THE_EXECUTOR", "leaks")
 	var out bytes.Buffer
 	spec := Shell(t, `echo "$A|$B"; test -n "$PATH$HOME$TMPDIR$LANG"; env`, &out)
-	spec.Env = map[string]string{"A": "one two", "B": "x=y\nz"}
+	spec.Env["A"], spec.Env["B"] = "one two", "x=y\nz"
 	exit := Exit(t, t.Context(), d, spec)
 	if !exit.OK() || !strings.HasPrefix(out.String(), "one two|x=y\nz\n") {
 		t.Errorf("%v with output %q", exit, out.String())
@@ -174,12 +190,12 @@ func testEndedContext(t *testing.T, d driver.Driver) {
 func testCause(t *testing.T, d driver.Driver) {
 	why := errors.New("somebody said so")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	spec := Shell(t, "echo up > up; sleep 60", nil)
-	p, err := d.Start(ctx, spec)
+	var out Output
+	p, err := d.Start(ctx, Shell(t, "echo up; sleep 60", &out))
 	if err != nil {
 		t.Fatal(err)
 	}
-	AwaitFile(t, filepath.Join(spec.Dir, "up"))
+	out.Await(t, "up\n")
 	cancel(why)
 	exit := Wait(t, p)
 	if !errors.Is(exit.Cause, why) || exit.OK() {
@@ -189,12 +205,13 @@ func testCause(t *testing.T, d driver.Driver) {
 
 func testDeaf(t *testing.T, d driver.Driver) {
 	ctx, cancel := context.WithCancel(t.Context())
-	spec := Shell(t, "trap '' TERM; echo up > up; while :; do sleep 1; done", nil)
+	var out Output
+	spec := Shell(t, "trap '' TERM; echo up; while :; do sleep 1; done", &out)
 	p, err := d.Start(ctx, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	AwaitFile(t, filepath.Join(spec.Dir, "up"))
+	out.Await(t, "up\n")
 	began := time.Now()
 	cancel()
 	exit := Wait(t, p)
@@ -206,13 +223,14 @@ func testDeaf(t *testing.T, d driver.Driver) {
 func testGrace(t *testing.T, d driver.Driver) {
 	ctx, cancel := context.WithCancel(t.Context())
 	// The outer shell dies of SIGTERM at once; the inner one uses its grace to write a report.
-	spec := Shell(t, `sh -c 'trap "sleep 0.3; echo done > report; exit 0" TERM; echo up > up; while :; do sleep 0.05; done'; :`, nil)
+	var out Output
+	spec := Shell(t, `sh -c 'trap "sleep 0.3; echo done > report; exit 0" TERM; echo up; while :; do sleep 0.05; done'; :`, &out)
 	spec.Grace = deadline
 	p, err := d.Start(ctx, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	AwaitFile(t, filepath.Join(spec.Dir, "up"))
+	out.Await(t, "up\n")
 	cancel()
 	Wait(t, p)
 	if b, err := os.ReadFile(filepath.Join(spec.Dir, "report")); err != nil || string(b) != "done\n" {
@@ -246,8 +264,8 @@ func (w *countingWriter) Write(b []byte) (int, error) { w.n += int64(len(b)); re
 
 func testMuchOutput(t *testing.T, d driver.Driver) {
 	var out countingWriter
-	exit := Exit(t, t.Context(), d, Shell(t, "head -c 20000000 /dev/zero; head -c 13 /dev/zero >&2", &out))
-	if !exit.OK() || out.n != 20_000_013 {
+	exit := Exit(t, t.Context(), d, Shell(t, "head -c 100000000 /dev/zero; head -c 13 /dev/zero >&2", &out))
+	if !exit.OK() || out.n != 100_000_013 {
 		t.Errorf("%v: %d bytes arrived", exit, out.n)
 	}
 }
