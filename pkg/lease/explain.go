@@ -1,0 +1,215 @@
+package lease
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// Place is what there is to say about a place.
+type Place struct {
+	Provider string    `json:"provider"`
+	Place    string    `json:"place"`
+	State    State     `json:"state"`
+	Reason   string    `json:"reason,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	Until    time.Time `json:"until,omitzero"`
+	Holders  []Holder  `json:"holders,omitempty"`
+	Waiting  int       `json:"waiting,omitempty"` // asks that it would do for
+	Pool     string    `json:"pool,omitempty"`
+	Address  string    `json:"address,omitempty"`
+	Capacity int32     `json:"capacity,omitempty"`
+	Token    int64     `json:"token"`
+	Change   int64     `json:"change"` // number of the last change
+}
+
+// Holder is who has a place.
+type Holder struct {
+	event.AttemptRef
+	Token  int64     `json:"token"`
+	Shared bool      `json:"shared,omitempty"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"`
+	Kept   bool      `json:"kept,omitempty"` // its attempt has ended; it is left for a person
+}
+
+// State is what a place is in: one of release.PlaceState, or one of these.
+type State string
+
+// The states of a place that somebody holds.
+const (
+	Free                 = State(release.PlaceFree)
+	CleanupPending       = State(release.PlaceCleanupPending)
+	Quarantined          = State(release.PlaceQuarantined)
+	Drained              = State(release.PlaceDrained)
+	Leased         State = "held"
+	Kept           State = "kept"
+	Cleaning       State = "cleaning"
+	Checking       State = "checking"
+	Removed        State = "removed"
+)
+
+// Places tells about every place, by name.
+func (t *Table) Places() []Place {
+	out := make([]Place, 0, len(t.order))
+	for _, p := range t.order {
+		if p.now.known {
+			out = append(out, t.show(p))
+		}
+	}
+	return out
+}
+
+func (t *Table) show(p *place) Place {
+	s := &p.now
+	v := Place{
+		Provider: p.name.provider, Place: p.name.place, Pool: s.spec.Pool, Address: s.spec.Address,
+		Capacity: s.spec.Capacity, Token: s.token, Change: s.change, Since: s.since,
+	}
+	for i := range s.live {
+		h := &s.live[i]
+		v.Holders = append(v.Holders, Holder{h.holder, h.token, h.shared, h.at, h.end(), h.kept()})
+	}
+	for _, c := range t.queue {
+		if c.short && p.offered(c.Request) {
+			v.Waiting++
+		}
+	}
+	v.describe(s)
+	return v
+}
+
+func (h *hold) end() time.Time {
+	if h.kept() {
+		return h.finished.kept
+	}
+	return h.until
+}
+
+// describe finds the one state that matters most.
+func (v *Place) describe(s *standing) {
+	switch {
+	case len(s.live) > 0:
+		v.held(s)
+	case s.spec.Removed:
+		v.State, v.Reason = Removed, "the installation no longer offers it"
+	case s.drain.on:
+		v.State, v.Reason, v.Since = Drained, said(s.drain), s.drain.at
+	case s.quarantine.on:
+		v.State, v.Reason, v.Since, v.Until = Quarantined, said(s.quarantine), s.quarantine.at, s.until
+	case s.dirty != "" && !s.spec.Clean:
+		v.State, v.Reason = CleanupPending, s.dirty+"; its provider has no command that cleans it: a person must release it"
+	case s.dirty != "":
+		v.State, v.Reason = CleanupPending, s.dirty
+	default:
+		v.State = Free
+	}
+	if s.complain != "" && len(s.live) == 0 {
+		v.Reason = joined(v.Reason, s.complain)
+	}
+}
+
+func (v *Place) held(s *standing) {
+	h := &s.live[0]
+	v.State, v.Until = Leased, h.end()
+	v.Reason = "held by " + describe(h.holder)
+	switch {
+	case h.maintains() && h.holder.Task == TaskClean:
+		v.State, v.Reason = Cleaning, s.dirty
+	case h.maintains():
+		v.State, v.Reason = Checking, "its health is checked"
+	case h.kept():
+		v.State, v.Reason = Kept, "kept for a person after "+describe(h.holder)
+	case len(s.live) > 1:
+		v.Reason = fmt.Sprintf("%s and %d more", v.Reason, len(s.live)-1)
+	}
+	if h.maintains() && !h.started {
+		v.Reason += "; waits for an executor of pool " + s.spec.Pool
+	}
+	if s.drain.on {
+		v.Reason = joined(v.Reason, "drained after that: "+said(s.drain))
+	}
+}
+
+func said(n note) string {
+	if n.by == "" {
+		return n.reason
+	}
+	return joined("by "+n.by, n.reason)
+}
+
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// wait says why a claim cannot be met now.
+func (t *Table) wait(c *claim, now time.Time) Wait {
+	places := t.matching(c.Request)
+	need := int(c.Request.Count())
+	if len(places) < need {
+		return Wait{Never: true, Since: c.first, Reason: t.never(c.Request, len(places))}
+	}
+	w := Wait{Since: c.first}
+	for _, o := range t.queue {
+		if o != c && o.short && compareClaims(o, c) < 0 && t.rivals(o, c) {
+			w.Ahead++
+		}
+	}
+	for _, p := range places {
+		if p.now.of(c.Holder) == nil && (!p.available(c.Request.Shared) || !t.fresh(p, c, now)) {
+			w.Blocked = append(w.Blocked, t.show(p))
+		}
+	}
+	w.explain(c.Request, need)
+	return w
+}
+
+func (t *Table) rivals(a, b *claim) bool {
+	return slices.ContainsFunc(t.matching(b.Request), func(p *place) bool { return p.offered(a.Request) })
+}
+
+func (w *Wait) explain(r release.LeaseRequest, need int) {
+	want := "a place of " + r.Provider
+	if need > 1 {
+		want = fmt.Sprintf("%d places of %s at once", need, r.Provider)
+	}
+	switch {
+	case len(w.Blocked) > 0:
+		b := &w.Blocked[0]
+		for i := range w.Blocked {
+			if !w.Blocked[i].Until.IsZero() && (b.Until.IsZero() || w.Blocked[i].Until.Before(b.Until)) {
+				b = &w.Blocked[i]
+			}
+		}
+		w.Since, w.Until = b.Since, b.Until
+		w.Reason = fmt.Sprintf("waits for %s: %s is %s", want, b.Place, b.State)
+		if b.Reason != "" {
+			w.Reason += " (" + b.Reason + ")"
+		}
+	default:
+		w.Reason = "waits for " + want
+	}
+	if w.Ahead > 0 {
+		w.Reason += fmt.Sprintf("; %d before it", w.Ahead)
+	}
+}
+
+// never says why no waiting will help.
+func (t *Table) never(r release.LeaseRequest, found int) string {
+	kind := "places"
+	if r.Shared {
+		kind = "places that can be shared"
+	}
+	of := ""
+	if len(r.Places) > 0 {
+		of = fmt.Sprintf(" named %q", r.Places)
+	}
+	return fmt.Sprintf("cannot lease %d %s of %s%s: it has %d; ask for fewer, or let the installation offer more",
+		r.Count(), kind, r.Provider, of, found)
+}

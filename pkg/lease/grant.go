@@ -1,0 +1,176 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// Ask is an attempt that is next to be dispatched and needs places for it.
+type Ask struct {
+	Holder   event.AttemptRef
+	Request  release.LeaseRequest
+	Priority int32     // higher goes first
+	Since    time.Time // when it became ready: who waits longest goes first
+}
+
+// Answer is what becomes of an ask.
+type Answer struct {
+	Held   bool                 // every place is the holder's: it may be dispatched with Lease
+	Lease  release.Lease        // of a provider that has no places: without any
+	Grants []event.LeaseGranted // to be said; the holder has the places once they are facts
+	Wait   Wait                 // when it is not Held: why
+}
+
+// Wait is why an ask cannot be met now.
+type Wait struct {
+	Reason  string    // in one line, with the first place in the way
+	Since   time.Time // since when that place is in the way
+	Until   time.Time // when its lease or quarantine ends by itself; zero when nobody knows
+	Ahead   int       // asks that go first
+	Never   bool      // no place that there is will ever do
+	Blocked []Place   // the places that would do, and what is with each
+}
+
+// claim is an ask that has not been met.
+type claim struct {
+	Ask
+	asked time.Time // the last time
+	first time.Time
+	short bool // it could not be met then
+}
+
+// Grant answers an ask. Asked again, it answers the same until facts say otherwise: an ask that waits keeps its turn, and
+// who comes after it gets no place that it waits for.
+func (t *Table) Grant(ask Ask, now time.Time) Answer {
+	t.watch.look(t, now)
+	if !t.known(ask.Request.Provider) {
+		return Answer{Held: true, Lease: release.Lease{Provider: ask.Request.Provider, Shared: ask.Request.Shared}}
+	}
+	c := t.claim(ask, now)
+	mine := t.held(ask.Holder)
+	if len(mine) >= int(ask.Request.Count()) {
+		return Answer{Held: true, Lease: t.lease(ask, mine)}
+	}
+	t.lapse(now)
+	if t.promised(ask.Holder) {
+		return Answer{Wait: Wait{Reason: "its places are being granted", Since: now}}
+	}
+	chosen, short := t.choose(c, len(mine), now)
+	c.short = short
+	if short {
+		return Answer{Wait: t.wait(c, now)}
+	}
+	return Answer{Grants: t.grant(c, chosen, now), Wait: Wait{Reason: "its places are being granted", Since: now}}
+}
+
+// Drop forgets an ask. What was granted and is not dispatched is given back.
+func (t *Table) Drop(ref event.AttemptRef) {
+	if c := t.claims[ref]; c != nil {
+		delete(t.claims, ref)
+		t.queue = slices.DeleteFunc(t.queue, func(o *claim) bool { return o == c })
+		t.revision++
+	}
+}
+
+// known reports whether a provider has, or had, places of its own. One that has none makes them for each attempt.
+func (t *Table) known(provider string) bool {
+	i, _ := slices.BinarySearchFunc(t.order, provider, func(p *place, s string) int { return cmp.Compare(p.name.provider, s) })
+	return i < len(t.order) && t.order[i].name.provider == provider
+}
+
+// claim notes an ask in its turn.
+func (t *Table) claim(ask Ask, now time.Time) *claim {
+	c := t.claims[ask.Holder]
+	switch {
+	case c == nil:
+		c = &claim{first: now}
+		t.claims[ask.Holder] = c
+	case c.Priority == ask.Priority && c.Since.Equal(ask.Since):
+		c.Request, c.asked = ask.Request, now
+		return c
+	default:
+		t.queue = slices.DeleteFunc(t.queue, func(o *claim) bool { return o == c })
+	}
+	c.Ask, c.asked = ask, now
+	i, _ := slices.BinarySearchFunc(t.queue, c, compareClaims)
+	t.queue = slices.Insert(t.queue, i, c)
+	return c
+}
+
+func compareClaims(a, b *claim) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since), cmp.Compare(a.Holder.Run, b.Holder.Run),
+		cmp.Compare(a.Holder.Task, b.Holder.Task), cmp.Compare(a.Holder.Attempt, b.Holder.Attempt),
+	)
+}
+
+// held lists the places that an attempt has, by name.
+func (t *Table) held(ref event.AttemptRef) []*place {
+	var out []*place
+	for _, p := range t.holds[ref] {
+		if p.now.of(ref) != nil {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *place) int { return compareNames(a.name, b.name) })
+	return out
+}
+
+func (t *Table) lease(ask Ask, places []*place) release.Lease {
+	l := release.Lease{Provider: ask.Request.Provider, Shared: ask.Request.Shared}
+	for _, p := range places {
+		h := p.now.of(ask.Holder)
+		l.Places = append(l.Places, release.Held{Place: p.name.place, Token: h.token, Address: p.now.spec.Address})
+		if l.Until.IsZero() || h.until.Before(l.Until) {
+			l.Until = h.until
+		}
+	}
+	return l
+}
+
+// grant promises places and makes the facts that give them.
+func (t *Table) grant(c *claim, chosen []*place, now time.Time) []event.LeaseGranted {
+	out := make([]event.LeaseGranted, 0, len(chosen))
+	for _, p := range chosen {
+		p.promise = promise{token: p.now.token + 1, holder: c.Holder, at: now}
+		t.promises = append(t.promises, p)
+		out = append(out, event.LeaseGranted{
+			Provider: p.name.provider, Place: p.name.place, Token: p.promise.token, Holder: c.Holder, Shared: c.Request.Shared,
+			Until: t.until(now, now, c.Request).UTC(), Reason: "its turn, at priority " + number(int64(c.Priority)),
+		})
+	}
+	return out
+}
+
+// until is when a lease ends unless it is renewed.
+func (t *Table) until(granted, now time.Time, r release.LeaseRequest) time.Time {
+	end := now.Add(t.cfg.Term)
+	if limit := granted.Add(r.For.Std()); r.For > 0 && limit.Before(end) {
+		return limit
+	}
+	return end
+}
+
+// lapse forgets promises that became facts, were taken by another, or did not reach the stream.
+func (t *Table) lapse(now time.Time) {
+	t.promises = slices.DeleteFunc(t.promises, func(p *place) bool {
+		since := now.Sub(p.promise.at)
+		if p.promise.token > p.now.token && since >= 0 && since < t.cfg.Resend {
+			return false
+		}
+		p.promise = promise{}
+		t.revision++
+		return true
+	})
+}
+
+func (t *Table) promised(ref event.AttemptRef) bool {
+	return slices.ContainsFunc(t.promises, func(p *place) bool { return p.promise.holder == ref })
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
