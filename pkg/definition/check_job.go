@@ -85,8 +85,8 @@ func (c *checker) matrixKey(name string, at Pos) {
 // reference checks that $name exists.
 func (c *checker) reference(a Axis) {
 	if rest, ok := strings.CutPrefix(a.Ref, "settings."); ok {
-		if found, missing, valid := c.def.Settings.lookup(rest); found == nil {
-			c.fail(a.At, nearest(missing, valid), "unknown setting %s%s", missing, unknownAmong(valid))
+		if found, problem, hint := c.def.Settings.lookup(rest); found == nil {
+			c.fail(a.At, hint, "%s", problem)
 		}
 		return
 	}

@@ -3,7 +3,6 @@ package definition
 import (
 	"path"
 	"slices"
-	"strings"
 )
 
 // glob checks a pattern. Patterns of release are path.Match's, all others doublestar's; the former are a subset.
@@ -22,27 +21,7 @@ func checkSettings(c *checker) {
 		c.fail(s.At, "", "expected a map of settings")
 	}
 	c.settingNames(&c.def.Settings)
-	known := map[string]bool{}
-	for _, e := range c.def.Presets {
-		for _, parent := range e.Value.Extends {
-			if _, ok := c.def.Presets.Get(parent.Value); !ok {
-				c.fail(parent.At, nearest(parent.Value, c.def.Presets.Names()), "unknown preset %q", shorten(parent.Value, 60))
-			}
-		}
-		if _, cycle := c.def.presetOrder(e.Name, nil, known); cycle != nil {
-			for _, name := range cycle {
-				known[name] = true // the circle is said once
-			}
-			c.fail(e.At, "", "presets extend each other in a circle: %s", strings.Join(cycle, " → "))
-			continue
-		}
-		scratch := c.def.Settings.clone()
-		for _, set := range e.Value.Set {
-			if problem, hint := scratch.override(set.Name, set.Value); problem != "" {
-				c.fail(set.At, hint, "%s", problem)
-			}
-		}
-	}
+	checkPresets(c)
 	for _, e := range c.def.Definitions {
 		if !settingName.MatchString(e.Name) {
 			c.fail(e.At, "", "expected a name of letters, digits, - and _, found %q", shorten(printable(e.Name), 60))
@@ -68,7 +47,7 @@ func checkChanged(c *checker) {
 
 func (c *checker) settingNames(s *Setting) {
 	for i := range s.Keys {
-		if name := s.Keys[i].Name; !settingName.MatchString(name) {
+		if name := s.Keys[i].Name; !settingKey.MatchString(name) {
 			c.fail(s.Keys[i].At, "", "expected a setting's name of letters, digits, - and _, found %q", shorten(printable(name), 60))
 		}
 		c.settingNames(&s.Keys[i].Value)

@@ -57,10 +57,10 @@ func (c *checker) template(t Text, matrix []string) {
 
 func (c *checker) name(p part, matrix []string) {
 	if path, ok := strings.CutPrefix(p.name, "settings."); ok {
-		found, missing, valid := c.def.Settings.lookup(path)
+		found, problem, hint := c.def.Settings.lookup(path)
 		switch {
 		case found == nil:
-			c.fail(c.place(p), nearest(missing, valid), "unknown setting %s%s", missing, unknownAmong(valid))
+			c.fail(c.place(p), hint, "%s", problem)
 		case found.Map:
 			c.fail(c.place(p), "", "settings.%s is a map, expected one value", path)
 		}

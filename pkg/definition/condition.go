@@ -58,11 +58,7 @@ func (c *conditions) prepare() error {
 		declare(name, cel.StringType)
 		declare("matrix."+name, cel.StringType)
 	}
-	walkSettings("settings", c.settings, func(path string, _ *Setting) {
-		if celName(path) {
-			declare(path, cel.DynType)
-		}
-	})
+	celSettings("settings", c.settings, func(path string, _ *Setting) { declare(path, cel.DynType) })
 	if len(c.names) > maxNames {
 		return fmt.Errorf("settings and matrices have more than %d names together", maxNames)
 	}

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/release"
@@ -33,7 +34,7 @@ func changeValues(c release.Change) map[string]any {
 	return out
 }
 
-// walkSettings visits every leaf of a tree of settings by its dotted path.
+// walkSettings visits every leaf of a tree of settings by its path.
 func walkSettings(path string, s *Setting, visit func(path string, s *Setting)) {
 	if !s.Map {
 		if path != "settings" && path != "" {
@@ -42,16 +43,25 @@ func walkSettings(path string, s *Setting, visit func(path string, s *Setting)) 
 		return
 	}
 	for i := range s.Keys {
-		walkSettings(path+"."+s.Keys[i].Name, &s.Keys[i].Value, visit)
+		walkSettings(joinPath(path, s.Keys[i].Name), &s.Keys[i].Value, visit)
 	}
 }
 
-// celName reports whether CEL can spell a dotted path.
-func celName(path string) bool {
-	for _, segment := range strings.Split(path, ".") {
-		if !identifier.MatchString(segment) {
-			return false
+// celSettings visits what conditions read of settings: each leaf that CEL can spell, and each map with a key that it
+// cannot, which conditions read as settings.a["b.c"].
+func celSettings(path string, s *Setting, visit func(path string, s *Setting)) {
+	switch {
+	case !s.Map:
+		if path != "settings" {
+			visit(path, s)
+		}
+		return
+	case slices.ContainsFunc(s.Keys, func(e Entry[Setting]) bool { return !identifier.MatchString(e.Name) }):
+		visit(path, s)
+	}
+	for i := range s.Keys {
+		if identifier.MatchString(s.Keys[i].Name) {
+			celSettings(path+"."+s.Keys[i].Name, &s.Keys[i].Value, visit)
 		}
 	}
-	return true
 }

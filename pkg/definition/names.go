@@ -11,6 +11,7 @@ var (
 	jobName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 	projectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	dottedName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*`)
+	settingKey  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./:+-]{0,62}$`)
 	settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,62}$`)
 )
 

@@ -1,6 +1,8 @@
 package definition
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,45 +13,40 @@ func (s Setting) clone() Setting {
 		keys[i] = Entry[Setting]{Name: e.Name, At: e.At, Value: e.Value.clone()}
 	}
 	s.Keys = keys
+	s.List = slices.Clone(s.List)
+	for i := range s.List {
+		s.List[i] = s.List[i].clone()
+	}
 	return s
 }
 
-// lookup finds a setting by its dotted path; what is missing, and the names that there are, when there is none.
-func (s *Setting) lookup(path string) (found *Setting, missing string, valid []string) {
-	at := s
-	walked := ""
-	for _, name := range strings.Split(path, ".") {
-		next, ok := at.Keys.Get(name)
-		if !ok {
-			return nil, walked + name, prefixed(walked, at.Keys.Names())
-		}
-		at, walked = next, walked+name+"."
-	}
-	return at, "", nil
+// cause is who gave a setting its value: a preset or one --set of the request; the zero cause is the definition.
+type cause struct {
+	preset string
+	set    int // from 1
+	text   string
 }
 
-func prefixed(prefix string, names []string) []string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = prefix + n
+// by notes in a value, and in all that it holds, who gave it.
+func (s *Setting) by(c cause) {
+	s.cause = c
+	for i := range s.Keys {
+		s.Keys[i].Value.by(c)
 	}
-	return out
+	for i := range s.List {
+		s.List[i].by(c)
+	}
 }
 
 // override puts a value at a path. It never adds a key: what is not there cannot be overridden.
-func (s *Setting) override(path string, value Setting) (problem, hint string) {
-	at, missing, valid := s.lookup(path)
+func (s *Setting) override(path string, value Setting, c cause) (problem, hint string) {
+	at, problem, hint := s.lookup(path)
 	if at == nil {
-		return "unknown setting " + missing + unknownAmong(valid), nearest(missing, valid)
+		return problem, hint
 	}
+	value = value.clone() // one preset may be applied twice
+	value.by(c)
 	return at.replace(path, value)
-}
-
-func unknownAmong(valid []string) string {
-	if len(valid) == 0 {
-		return ": there is nothing below it"
-	}
-	return ", expected one of " + enumerate(valid, 20)
 }
 
 func (s *Setting) replace(path string, value Setting) (problem, hint string) {
@@ -63,49 +60,78 @@ func (s *Setting) replace(path string, value Setting) (problem, hint string) {
 		return "", ""
 	}
 	for _, e := range value.Keys {
-		if problem, hint = s.override2(path, e); problem != "" {
+		next, problem, hint := s.child(path, step{e.Name, -1})
+		if next != nil {
+			problem, hint = next.replace(joinPath(path, e.Name), e.Value)
+		}
+		if problem != "" {
 			return problem, hint
 		}
 	}
 	return "", ""
 }
 
-// override2 replaces one key of a map, saying paths from the root in problems.
-func (s *Setting) override2(path string, e Entry[Setting]) (problem, hint string) {
-	next, ok := s.Keys.Get(e.Name)
-	if !ok {
-		valid := prefixed(path+".", s.Keys.Names())
-		return "unknown setting " + path + "." + e.Name + unknownAmong(valid), nearest(path+"."+e.Name, valid)
+func prefixed(prefix string, names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = prefix + n
 	}
-	return next.replace(path+"."+e.Name, e.Value)
+	return out
 }
 
-// presetOrder lists a preset and everything it extends, parents first; a cycle is told as the path that closes it.
-func (def *Definition) presetOrder(name string, path []string, done map[string]bool) (order, cycle []string) {
-	for i, p := range path {
-		if p == name {
-			return nil, append(append([]string(nil), path[i:]...), name)
+// maxOverrides bounds what presets that extend each other may multiply to.
+const maxOverrides = 100_000
+
+// presetSet is one override of a preset, or of one that it extends.
+type presetSet struct {
+	preset string
+	Entry[Setting]
+}
+
+// presetSets lists the overrides of a preset in the order in which they are applied: those of the presets that it
+// extends stand where extends does. Parse has made sure that there is no circle. With ok false there are too many.
+func (def *Definition) presetSets(name string, sets []presetSet) (out []presetSet, ok bool) {
+	preset, known := def.Presets.Get(name)
+	if !known {
+		return sets, true
+	}
+	for i := 0; i <= len(preset.Set); i++ {
+		if i == preset.before {
+			for _, parent := range preset.Extends {
+				if sets, ok = def.presetSets(parent.Value, sets); !ok {
+					return sets, false
+				}
+			}
 		}
+		if i < len(preset.Set) {
+			sets = append(sets, presetSet{name, preset.Set[i]})
+		}
+	}
+	return sets, len(sets) <= maxOverrides
+}
+
+// presetCycle is the path of presets that extend each other in a circle, or nil.
+func (def *Definition) presetCycle(name string, path []string, done map[string]bool) (cycle []string) {
+	if i := slices.Index(path, name); i >= 0 {
+		return append(slices.Clone(path[i:]), name)
 	}
 	preset, ok := def.Presets.Get(name)
 	if !ok || done[name] {
-		return nil, nil
+		return nil
 	}
 	path = append(path, name)
 	for _, parent := range preset.Extends {
-		more, cycle := def.presetOrder(parent.Value, path, done)
-		if cycle != nil {
-			return nil, cycle
+		if cycle := def.presetCycle(parent.Value, path, done); cycle != nil {
+			return cycle
 		}
-		order = append(order, more...)
 	}
 	done[name] = true
-	return append(order, name), nil
+	return nil
 }
 
 // parseSet reads one "a.b=VALUE" of a request; the value is YAML.
 func parseSet(text string) (path string, value Setting, problems Errors) {
-	path, raw, found := strings.Cut(text, "=")
+	path, raw, found := cutSet(text)
 	s := newSource("--set "+shorten(printable(text), 60), raw)
 	if !found || path == "" {
 		s.fail(Pos{}, "write --set tests.gpu=2", "expected PATH=VALUE, found %q", shorten(printable(text), 60))
@@ -121,4 +147,30 @@ func parseSet(text string) (path string, value Setting, problems Errors) {
 	d := &decoder{source: s}
 	d.into(body, &value)
 	return path, value, s.problems
+}
+
+// cutSet splits at the first = that is not within a bracket of the path.
+func cutSet(text string) (path, value string, found bool) {
+	quoted := false
+	for i, r := range text {
+		switch {
+		case strings.HasPrefix(text[i:], `["`), strings.HasPrefix(text[i:], `['`):
+			quoted = true
+		case strings.HasPrefix(text[i:], `"]`), strings.HasPrefix(text[i:], `']`):
+			quoted = false
+		case r == '=' && !quoted:
+			return text[:i], text[i+1:], true
+		}
+	}
+	return text, "", false
+}
+
+func (c cause) String() string {
+	switch {
+	case c.preset != "":
+		return "preset " + c.preset
+	case c.set > 0:
+		return fmt.Sprintf("--set %d: %s", c.set, c.text)
+	}
+	return ""
 }

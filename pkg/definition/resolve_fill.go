@@ -118,11 +118,20 @@ func (r *resolver) shell(t Text) *template {
 // constant looks up what is the same for every task; a setting that presets made a list has no text.
 func (r *resolver) constant(p part) (string, bool) {
 	value, ok := r.known[p.name]
-	if !ok && strings.HasPrefix(p.name, "settings.") {
-		r.fail(r.place(p), "take it as the values of a matrix key: $"+p.name, "%s is a list, expected one value", p.name)
-		return "", true
+	path, isSetting := strings.CutPrefix(p.name, "settings.")
+	if ok || !isSetting {
+		return value, ok
 	}
-	return value, ok
+	switch s, problem, hint := r.settings.lookup(path); {
+	case s == nil:
+		r.fail(r.place(p), hint, "%s", problem)
+	case s.List != nil || s.Map:
+		r.fail(r.place(p), "take it as the values of a matrix key: $"+p.name, "%s is a list, expected one value", p.name)
+	default:
+		value = s.Text
+	}
+	r.known[p.name] = value
+	return value, true
 }
 
 // lookup is the names that differ from task to task.

@@ -9,30 +9,26 @@ import (
 func (r *resolver) override() {
 	r.settings = r.def.Settings.clone()
 	r.settings.Map = true
-	done := map[string]bool{}
 	for _, name := range r.req.Presets {
 		if _, ok := r.def.Presets.Get(name); !ok {
 			r.refuse("--preset "+shorten(printable(name), 60), nearest(name, r.def.Presets.Names()), "unknown preset, expected one of %s",
 				enumerate(r.def.Presets.Names(), 20))
 			continue
 		}
-		order, _ := r.def.presetOrder(name, nil, done)
-		for _, one := range order {
-			preset, _ := r.def.Presets.Get(one)
-			for _, set := range preset.Set {
-				if problem, hint := r.settings.override(set.Name, set.Value); problem != "" {
-					r.fail(set.At, hint, "%s", problem)
-				}
+		sets, _ := r.def.presetSets(name, nil)
+		for _, set := range sets {
+			if problem, hint := r.settings.override(set.Name, set.Value, cause{preset: set.preset}); problem != "" {
+				r.fail(set.At, hint, "%s", problem)
 			}
 		}
 	}
-	for _, text := range r.req.Set {
+	for i, text := range r.req.Set {
 		path, value, problems := parseSet(text)
 		r.problems = append(r.problems, problems...)
 		if len(problems) > 0 {
 			continue
 		}
-		if problem, hint := r.settings.override(path, value); problem != "" {
+		if problem, hint := r.settings.override(path, value, cause{set: i + 1, text: shorten(printable(text), 60)}); problem != "" {
 			r.refuse("--set "+shorten(printable(text), 60), hint, "%s", problem)
 		}
 	}
@@ -48,7 +44,7 @@ func (r *resolver) record() {
 		if r.plan.Settings == nil {
 			r.plan.Settings = map[string]string{}
 		}
-		r.plan.Settings[strings.TrimPrefix(path, ".")] = s.text()
+		r.plan.Settings[path] = s.text()
 	})
 }
 
@@ -82,7 +78,7 @@ func (r *resolver) constants() map[string]string {
 		out[short] = out[long]
 	}
 	walkSettings("settings", &r.settings, func(path string, s *Setting) {
-		if _, list := s.Item.([]any); !list {
+		if s.List == nil {
 			out[path] = s.Text
 		}
 	})

@@ -33,7 +33,7 @@ func (r *resolver) sharedValues() map[string]any {
 		vars = map[string]string{}
 	}
 	out["env"], out["environment"] = vars, r.req.Environment
-	walkSettings("settings", &r.settings, func(path string, s *Setting) { out[path] = s.value() })
+	celSettings("settings", &r.settings, func(path string, s *Setting) { out[path] = s.value() })
 	return out
 }
 

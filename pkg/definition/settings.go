@@ -12,10 +12,12 @@ import (
 type Setting struct {
 	At   Pos
 	Text string       // of a scalar, as written
-	Item any          // string, int64, float64, bool, nil, or []any for a list
+	Item any          // of a scalar: string, int64, float64, bool or nil
 	Keys Map[Setting] // of a map
 	Map  bool         // it is a map, though perhaps empty
-	List []Setting    // of a list
+	List []Setting    // of a list; nil when it is none
+
+	cause cause
 }
 
 func (s *Setting) decode(d *decoder, n ast.Node) {
@@ -28,11 +30,6 @@ func (s *Setting) decode(d *decoder, n ast.Node) {
 		var list List[Setting]
 		list.decode(d, n)
 		s.List = list
-		items := make([]any, len(list))
-		for i := range list {
-			items[i] = list[i].value()
-		}
-		s.Item = items
 	default:
 		s.Text, s.Item = scalarText2(n)
 	}
@@ -62,6 +59,13 @@ func scalarText2(n ast.Node) (string, any) {
 
 // value is the setting in the form that conditions read.
 func (s *Setting) value() any {
+	if s.List != nil {
+		items := make([]any, len(s.List))
+		for i := range s.List {
+			items[i] = s.List[i].value()
+		}
+		return items
+	}
 	if !s.Map {
 		return s.Item
 	}
@@ -77,7 +81,7 @@ func (s *Setting) text() string {
 	if s.List == nil {
 		return s.Text
 	}
-	b, err := json.Marshal(s.Item)
+	b, err := json.Marshal(s.value())
 	if err != nil {
 		return ""
 	}
@@ -87,7 +91,8 @@ func (s *Setting) text() string {
 // Preset is a named set of overrides.
 type Preset struct {
 	Extends List[Text]
-	Set     Map[Setting] // by dotted path
+	Set     Map[Setting] // by path
+	before  int          // how many of Set stand before extends
 }
 
 func (p *Preset) decode(d *decoder, n ast.Node) {
@@ -97,6 +102,7 @@ func (p *Preset) decode(d *decoder, n ast.Node) {
 	}
 	for _, e := range found {
 		if e.name == "extends" {
+			p.before = len(p.Set)
 			d.into(e.value, &p.Extends)
 			continue
 		}
