@@ -17,15 +17,16 @@ type Request struct {
 	Now     time.Time // signatures with a time must be near it
 }
 
-// Parsed is what a delivery says: a change, or why it announces none.
+// Parsed is what a delivery says: a change, a comment, or why it is neither.
 type Parsed struct {
 	Change   release.Change
-	Ignored  string // the reason, empty when there is a change
-	Event    string // the forge's name for it: "push", "Merge Request Hook"
-	Repo     string // "owner/name", also of an ignored delivery
-	Delivery string // the forge's id of it
-	Verified string // "signature", "token", or "" for a delivery that was not checked
-	Secret   int    // index of the secret that matched, -1 when none was given
+	Comment  *Comment // nil when it is a change
+	Ignored  string   // the reason, empty when there is a change or a comment
+	Event    string   // the forge's name for it: "push", "Merge Request Hook"
+	Repo     string   // "owner/name", also of an ignored delivery
+	Delivery string   // the forge's id of it
+	Verified string   // "signature", "token", or "" for a delivery that was not checked
+	Secret   int      // index of the secret that matched, -1 when none was given
 }
 
 // Forge is one kind of forge: how its deliveries are signed and what they mean.
@@ -51,6 +52,7 @@ type announcement struct {
 	repo    string
 	ignored string
 	change  release.Change
+	comment *Comment
 }
 
 func ignore(repo, reason string) (announcement, error) {
@@ -87,10 +89,10 @@ func Parse(name string, r Request) (Parsed, error) {
 		return Parsed{}, err
 	}
 	p := Parsed{
-		Change: said.change, Ignored: said.ignored, Event: event, Repo: said.repo, Delivery: clip(delivery, 100),
+		Change: said.change, Comment: said.comment, Ignored: said.ignored, Event: event, Repo: said.repo, Delivery: clip(delivery, 100),
 		Verified: proof.verified, Secret: proof.secret,
 	}
-	if p.Ignored == "" {
+	if p.Ignored == "" && p.Comment == nil {
 		p.Change.Forge, p.Change.Delivery, p.Change.Verified = name, p.Delivery, p.Verified
 		err = fault.As(fault.Invalid, p.Change.Validate())
 	}

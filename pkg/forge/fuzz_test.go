@@ -18,6 +18,10 @@ func fuzz(f *testing.F, name, eventHeader string) {
 		case err != nil && !fault.Is(err, fault.Invalid):
 			t.Errorf("%v is %s", err, fault.Of(err))
 		case err != nil || got.Ignored != "":
+		case got.Comment != nil:
+			if c := got.Comment; c.ID == "" || c.Number <= 0 || c.Author == "" || c.Head != "" && !c.Head.Valid() {
+				t.Errorf("%+v", c)
+			}
 		case got.Change.Validate() != nil || got.Change.RunID() == "" || got.Change.Verified != "" || got.Change.Forge != name:
 			t.Errorf("%+v", got.Change)
 		}
@@ -35,12 +39,14 @@ func FuzzGitea(f *testing.F) {
 func FuzzGitHub(f *testing.F) {
 	f.Add("push", "application/json", text(f, githubPush(nil)))
 	f.Add("pull_request", "application/json", text(f, githubPull("opened", nil)))
+	f.Add("issue_comment", "application/json", text(f, githubComment(nil)))
 	fuzz(f, "github", "X-Github-Event")
 }
 
 func FuzzGitLab(f *testing.F) {
 	f.Add("Push Hook", "application/json", text(f, gitlabPush("push", nil)))
 	f.Add("Merge Request Hook", "application/json", text(f, gitlabMerge(nil)))
+	f.Add("Note Hook", "application/json", text(f, gitlabNote(nil)))
 	fuzz(f, "gitlab", "X-Gitlab-Event")
 }
 

@@ -81,14 +81,16 @@ const (
 	fork           = "1b56fa66"
 )
 
-// giteaCases tells of each of the 36 deliveries what it is: a change, or the reason why it is none.
+// giteaCases tells of each of the 36 deliveries what it is: a change, a comment, or the reason why it is neither.
 func giteaCases() map[string]struct {
-	change release.Change
-	reason string
+	change  release.Change
+	comment *forge.Comment
+	reason  string
 } {
 	type expected = struct {
-		change release.Change
-		reason string
+		change  release.Change
+		comment *forge.Comment
+		reason  string
 	}
 	const master, x = "refs/heads/master", "refs/heads/feature/x"
 	changes := map[string]release.Change{
@@ -121,8 +123,7 @@ func giteaCases() map[string]struct {
 		"issues-opened":                          `event "issues opened" announces no revision`,
 		"release-published":                      `event "release published" announces no revision`,
 		"status":                                 "a commit's status changed, not its files",
-		"pull_request-comment-created":           `event "issue_comment created" announces no revision`,
-		"pull_request-comment-edited":            `event "issue_comment edited" announces no revision`,
+		"pull_request-comment-edited":            `a comment of pull request 1 was edited: only what is said anew is heard`,
 		"pull_request-edited":                    `pull request 1: "edited" changes none of its commits`,
 		"pull_request-label_updated":             `pull request 1: "label_updated" changes none of its commits`,
 		"pull_request-review-approved":           `event "pull_request_approved reviewed" announces no revision`,
@@ -131,7 +132,10 @@ func giteaCases() map[string]struct {
 		"pull_request-closed-unmerged-from-fork": "pull request 2 was closed",
 		"pull_request-closed-merged":             "pull request 1 was merged: the push to its target says which commit it is",
 	}
-	all := map[string]expected{}
+	all := map[string]expected{"pull_request-comment-created.json": {comment: &forge.Comment{
+		ID: "2", Number: 1, Author: "dev", AuthorID: 2, Body: "/run tests please",
+		URL: "http://127.0.0.1:24300/acme/widget/pulls/1#issuecomment-2", Head: "811f783101f4150b8e55d01498a3c0bbbe255f43",
+	}}}
 	for name, c := range changes {
 		all[name+".json"] = expected{change: c}
 	}
@@ -164,7 +168,10 @@ func TestEveryGiteaDelivery(t *testing.T) {
 			if got.Ignored != want.reason {
 				t.Errorf("ignored: %q\nexpected %q", got.Ignored, want.reason)
 			}
-			if want.reason != "" {
+			if diff := cmp.Diff(want.comment, got.Comment); diff != "" {
+				t.Errorf("the comment differs (-expected +found):\n%s", diff)
+			}
+			if want.reason != "" || want.comment != nil {
 				return
 			}
 			want.change.Forge, want.change.Verified, want.change.Delivery = "gitea", "signature", got.Delivery

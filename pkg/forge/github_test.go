@@ -137,7 +137,6 @@ func TestGitHubDeliveries(t *testing.T) {
 		{"ready for review", "pull_request", githubPull("ready_for_review", same), release.Change{}, `pull request 7: "ready_for_review" changes none of its commits`},
 		{"closed", "pull_request", githubPull("closed", same), release.Change{}, "pull request 7 was closed"},
 		{"ping", "ping", object{"zen": "x", "repository": object{"full_name": "acme/widget"}}, release.Change{}, "ping: the webhook works"},
-		{"comment", "issue_comment", object{"action": "created"}, release.Change{}, `event "issue_comment created" announces no revision`},
 		{"merge queue", "merge_group", object{"action": "checks_requested"}, release.Change{}, `event "merge_group checks_requested" announces no revision`},
 	}
 	for _, k := range cases {

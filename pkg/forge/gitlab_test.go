@@ -98,12 +98,6 @@ func TestGitLabDeliveries(t *testing.T) {
 			"fork is gone", "Merge Request Hook", gitlabMerge(object{"source": nil, "source_project_id": nil}),
 			with(pull, func(c *release.Change) { c.HeadRepo, c.Fork = "", true }), "",
 		},
-		{
-			"note", "Note Hook",
-			object{"object_kind": "note", "project": labProject(), "object_attributes": object{"iid": "x", "note": "/test"}},
-			release.Change{},
-			`event "Note Hook" of "note" announces no revision`,
-		},
 	}
 	for _, k := range cases {
 		t.Run(k.name, func(t *testing.T) {

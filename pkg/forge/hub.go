@@ -11,19 +11,21 @@ import (
 
 // hub is the body of a delivery of GitHub or Gitea, whose forms differ in what they leave out.
 type hub struct {
-	Action     string     `json:"action"`
-	Ref        string     `json:"ref"`
-	RefType    string     `json:"ref_type"`
-	Before     string     `json:"before"`
-	After      string     `json:"after"`
-	Deleted    bool       `json:"deleted"`
-	Forced     bool       `json:"forced"`
-	Number     int32      `json:"number"`
-	HeadCommit *hubCommit `json:"head_commit"`
-	Pull       *hubPull   `json:"pull_request"`
-	Repository hubRepo    `json:"repository"`
-	Pusher     hubUser    `json:"pusher"`
-	Sender     hubUser    `json:"sender"`
+	Action     string      `json:"action"`
+	Ref        string      `json:"ref"`
+	RefType    string      `json:"ref_type"`
+	Before     string      `json:"before"`
+	After      string      `json:"after"`
+	Deleted    bool        `json:"deleted"`
+	Forced     bool        `json:"forced"`
+	Number     int32       `json:"number"`
+	HeadCommit *hubCommit  `json:"head_commit"`
+	Pull       *hubPull    `json:"pull_request"`
+	Issue      *hubIssue   `json:"issue"`
+	Comment    *hubComment `json:"comment"`
+	Repository hubRepo     `json:"repository"`
+	Pusher     hubUser     `json:"pusher"`
+	Sender     hubUser     `json:"sender"`
 }
 
 type hubCommit struct {
@@ -70,6 +72,8 @@ func readHub(event string, payload []byte) (announcement, error) {
 		return h.push()
 	case "pull_request":
 		return h.pull()
+	case "issue_comment":
+		return h.comment()
 	case "create":
 		return ignore(h.Repository.FullName, fmt.Sprintf("%s %q was made: the push says which commit it is", clip(h.RefType, 20), clip(h.Ref, 100)))
 	case "delete":
@@ -129,15 +133,20 @@ func (h hub) pull() (announcement, error) {
 	default:
 		return ignore(repo, fmt.Sprintf("pull request %d: %q changes none of its commits", number, clip(h.Action, 40)))
 	}
+	c := p.change(repo, h.Repository.CloneURL, number)
+	c.Before = before(release.Push, h.Before, c.Commit)
+	return announcement{repo: repo, change: c}, checkPull(c)
+}
+
+// change is a pull request at its head.
+func (p hubPull) change(repo, cloneURL string, number int32) release.Change {
 	head := ""
 	if p.Head.Repo != nil {
 		head = p.Head.Repo.FullName
 	}
-	c := release.Change{
-		Kind: release.PullRequest, Repo: repo, CloneURL: h.Repository.CloneURL, Ref: fmt.Sprintf("refs/pull/%d/head", number),
+	return release.Change{
+		Kind: release.PullRequest, Repo: repo, CloneURL: cloneURL, Ref: fmt.Sprintf("refs/pull/%d/head", number),
 		Branch: p.Base.Ref, Commit: release.Commit(p.Head.SHA), Author: clip(p.User.Login, 100), Title: clip(p.Title, 200),
 		URL: clip(p.URL, 2000), Number: number, HeadRepo: head, HeadRef: p.Head.Ref, Fork: head == "" || head != repo,
 	}
-	c.Before = before(release.Push, h.Before, c.Commit)
-	return announcement{repo: repo, change: c}, checkPull(c)
 }

@@ -62,6 +62,12 @@ func readLab(event string, payload []byte) (announcement, error) {
 	}
 	switch kind.Kind {
 	case "push", "tag_push", "merge_request":
+	case "note":
+		var n labNote
+		if err := unmarshal(event, payload, &n); err != nil {
+			return announcement{}, err
+		}
+		return n.comment()
 	default:
 		return ignore(kind.Project.Path, fmt.Sprintf("event %q of %q announces no revision", clip(event, 60), clip(kind.Kind, 60)))
 	}

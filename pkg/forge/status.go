@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -71,16 +72,26 @@ func SetStatus(ctx context.Context, s StatusRequest) error {
 }
 
 func (s StatusRequest) validate() error {
-	base, err := url.Parse(s.BaseURL)
+	if err := s.reachable(); err != nil {
+		return fault.New(fault.Invalid, "cannot set a status: %w", err)
+	}
 	switch {
-	case err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil:
-		return fault.New(fault.Invalid, "cannot set a status: the forge's API is %q, expected a URL such as \"https://api.github.com\"", redactUser(s.BaseURL))
-	case !repoPattern.MatchString(s.Repo) || strings.Contains(s.Repo, ".."):
-		return fault.New(fault.Invalid, "cannot set a status: the repository is %q, expected \"owner/name\"", clip(s.Repo, 100))
 	case !s.Commit.Valid():
 		return fault.New(fault.Invalid, "cannot set a status: commit is %q, expected 40 hexadecimal digits", clip(string(s.Commit), 70))
 	case s.Context == "":
 		return fault.New(fault.Invalid, "cannot set a status: its context is empty, expected a name such as \"sluice\"")
+	}
+	return nil
+}
+
+// reachable checks where the forge and the repository are said to be.
+func (s StatusRequest) reachable() error {
+	base, err := url.Parse(s.BaseURL)
+	switch {
+	case err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil:
+		return fmt.Errorf("the forge's API is %q, expected a URL such as \"https://api.github.com\"", redactUser(s.BaseURL))
+	case !repoPattern.MatchString(s.Repo) || strings.Contains(s.Repo, ".."):
+		return fmt.Errorf("the repository is %q, expected \"owner/name\"", clip(s.Repo, 100))
 	}
 	return nil
 }
@@ -129,7 +140,7 @@ func (t short) RoundTrip(r *http.Request) (*http.Response, error) {
 		response.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(response.Body, 1<<20), response.Body}
+		}{io.LimitReader(response.Body, 16<<20), response.Body}
 	}
 	return response, err
 }
