@@ -18,6 +18,7 @@ type Following struct {
 	From   uint64       // the first sequence; 0 and 1 are the beginning
 	Types  []event.Type // all when empty
 	Run    string       // one run only, when set
+	Keys   []string     // with Types: only events whose key begins with these tokens
 	Latest bool         // only the newest event of each place, then what comes
 	New    bool         // only what is stored from now on
 }
@@ -98,7 +99,7 @@ func (f Following) subjects() []string {
 	}
 	var out []string
 	for _, t := range f.Types {
-		out = append(out, t.FilterRun(runID(run)))
+		out = append(out, t.FilterRun(runID(run), f.Keys...))
 	}
 	return out
 }
