@@ -47,6 +47,8 @@ const (
 	TypeLeaseGranted              Type = "lease.granted"
 	TypeLeaseRenewed              Type = "lease.renewed"
 	TypeLeaseEnded                Type = "lease.ended"
+	TypePlacesCreated             Type = "places.created"
+	TypePlacesDestroyed           Type = "places.destroyed"
 	TypeCommentReceived           Type = "comment.received"
 	TypeCommentResolved           Type = "comment.resolved"
 	TypeCommentAnswered           Type = "comment.answered"
@@ -139,6 +141,8 @@ func Catalogue() []Entry {
 		{TypeLeaseGranted, "<provider>.<place>.<token>", "an attempt may use a place", decode[LeaseGranted]},
 		{TypeLeaseRenewed, "<provider>.<place>.<token>.<number>", "its holder lives, and keeps it", decode[LeaseRenewed]},
 		{TypeLeaseEnded, "<provider>.<place>.<token>", "a place is no longer held", decode[LeaseEnded]},
+		{TypePlacesCreated, "<pool>.<task>.<attempt>", "places are being made for an attempt", decode[PlacesCreated]},
+		{TypePlacesDestroyed, "<task>.<attempt>", "the places of an attempt are destroyed", decode[PlacesDestroyed]},
 		{TypeCommentReceived, "<project>.<number>.<comment>", "somebody wrote directives into a comment", decode[CommentReceived]},
 		{TypeCommentResolved, "<project>.<number>.<comment>", "a comment is bound to a commit, its author's permission is known", decode[CommentResolved]},
 		{TypeCommentAnswered, "<project>.<number>.<comment>", "its author is to be told what came of it", decode[CommentAnswered]},

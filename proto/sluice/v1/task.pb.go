@@ -1423,6 +1423,178 @@ func (x *TaskCancelRequested) GetReason() string {
 	return ""
 }
 
+// PlacesCreated says that an executor begins to make places for an attempt with commands of its definition: from now on
+// there may be something to destroy, and by when. The pool is the first token of its key: an executor of that pool
+// destroys what is left.
+type PlacesCreated struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Attempt       int32                  `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Pool          string                 `protobuf:"bytes,3,opt,name=pool,proto3" json:"pool,omitempty"`
+	Provider      string                 `protobuf:"bytes,4,opt,name=provider,proto3" json:"provider,omitempty"`
+	Plan          string                 `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
+	Owner         string                 `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`
+	Expires       *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=expires,proto3" json:"expires,omitempty"`
+	Lease         *Lease                 `protobuf:"bytes,8,opt,name=lease,proto3" json:"lease,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacesCreated) Reset() {
+	*x = PlacesCreated{}
+	mi := &file_sluice_v1_task_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacesCreated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacesCreated) ProtoMessage() {}
+
+func (x *PlacesCreated) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_task_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacesCreated.ProtoReflect.Descriptor instead.
+func (*PlacesCreated) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PlacesCreated) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *PlacesCreated) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *PlacesCreated) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PlacesCreated) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *PlacesCreated) GetPlan() string {
+	if x != nil {
+		return x.Plan
+	}
+	return ""
+}
+
+func (x *PlacesCreated) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *PlacesCreated) GetExpires() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expires
+	}
+	return nil
+}
+
+func (x *PlacesCreated) GetLease() *Lease {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+// PlacesDestroyed says that nothing is left of the places that were made for an attempt.
+type PlacesDestroyed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Attempt       int32                  `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Pool          string                 `protobuf:"bytes,3,opt,name=pool,proto3" json:"pool,omitempty"`
+	Provider      string                 `protobuf:"bytes,4,opt,name=provider,proto3" json:"provider,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacesDestroyed) Reset() {
+	*x = PlacesDestroyed{}
+	mi := &file_sluice_v1_task_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacesDestroyed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacesDestroyed) ProtoMessage() {}
+
+func (x *PlacesDestroyed) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_task_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacesDestroyed.ProtoReflect.Descriptor instead.
+func (*PlacesDestroyed) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PlacesDestroyed) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *PlacesDestroyed) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *PlacesDestroyed) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PlacesDestroyed) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
 var File_sluice_v1_task_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_task_proto_rawDesc = "" +
@@ -1550,7 +1722,21 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x13TaskCancelRequested\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reasonB5Z3github.com/sluiceci/sluice/proto/sluice/v1;sluicev1b\x06proto3"
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xf5\x01\n" +
+	"\rPlacesCreated\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
+	"\x04pool\x18\x03 \x01(\tR\x04pool\x12\x1a\n" +
+	"\bprovider\x18\x04 \x01(\tR\bprovider\x12\x12\n" +
+	"\x04plan\x18\x05 \x01(\tR\x04plan\x12\x14\n" +
+	"\x05owner\x18\x06 \x01(\tR\x05owner\x124\n" +
+	"\aexpires\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12&\n" +
+	"\x05lease\x18\b \x01(\v2\x10.sluice.v1.LeaseR\x05lease\"o\n" +
+	"\x0fPlacesDestroyed\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
+	"\x04pool\x18\x03 \x01(\tR\x04pool\x12\x1a\n" +
+	"\bprovider\x18\x04 \x01(\tR\bproviderB5Z3github.com/sluiceci/sluice/proto/sluice/v1;sluicev1b\x06proto3"
 
 var (
 	file_sluice_v1_task_proto_rawDescOnce sync.Once
@@ -1564,7 +1750,7 @@ func file_sluice_v1_task_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_task_proto_rawDescData
 }
 
-var file_sluice_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_sluice_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_sluice_v1_task_proto_goTypes = []any{
 	(*Retry)(nil),                 // 0: sluice.v1.Retry
 	(*Timeouts)(nil),              // 1: sluice.v1.Timeouts
@@ -1582,45 +1768,49 @@ var file_sluice_v1_task_proto_goTypes = []any{
 	(*TaskDelayed)(nil),           // 13: sluice.v1.TaskDelayed
 	(*TaskConcluded)(nil),         // 14: sluice.v1.TaskConcluded
 	(*TaskCancelRequested)(nil),   // 15: sluice.v1.TaskCancelRequested
-	nil,                           // 16: sluice.v1.TaskRequested.ResourcesEntry
-	nil,                           // 17: sluice.v1.TaskFinished.MetricsEntry
-	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*Artifact)(nil),              // 20: sluice.v1.Artifact
+	(*PlacesCreated)(nil),         // 16: sluice.v1.PlacesCreated
+	(*PlacesDestroyed)(nil),       // 17: sluice.v1.PlacesDestroyed
+	nil,                           // 18: sluice.v1.TaskRequested.ResourcesEntry
+	nil,                           // 19: sluice.v1.TaskFinished.MetricsEntry
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*Artifact)(nil),              // 22: sluice.v1.Artifact
 }
 var file_sluice_v1_task_proto_depIdxs = []int32{
-	18, // 0: sluice.v1.Retry.wait:type_name -> google.protobuf.Duration
-	18, // 1: sluice.v1.Retry.max:type_name -> google.protobuf.Duration
-	18, // 2: sluice.v1.Timeouts.queue:type_name -> google.protobuf.Duration
-	18, // 3: sluice.v1.Timeouts.prepare:type_name -> google.protobuf.Duration
-	18, // 4: sluice.v1.Timeouts.command:type_name -> google.protobuf.Duration
-	18, // 5: sluice.v1.Timeouts.cleanup:type_name -> google.protobuf.Duration
-	18, // 6: sluice.v1.Timeouts.nodes:type_name -> google.protobuf.Duration
+	20, // 0: sluice.v1.Retry.wait:type_name -> google.protobuf.Duration
+	20, // 1: sluice.v1.Retry.max:type_name -> google.protobuf.Duration
+	20, // 2: sluice.v1.Timeouts.queue:type_name -> google.protobuf.Duration
+	20, // 3: sluice.v1.Timeouts.prepare:type_name -> google.protobuf.Duration
+	20, // 4: sluice.v1.Timeouts.command:type_name -> google.protobuf.Duration
+	20, // 5: sluice.v1.Timeouts.cleanup:type_name -> google.protobuf.Duration
+	20, // 6: sluice.v1.Timeouts.nodes:type_name -> google.protobuf.Duration
 	1,  // 7: sluice.v1.TaskRequested.timeouts:type_name -> sluice.v1.Timeouts
 	0,  // 8: sluice.v1.TaskRequested.retry:type_name -> sluice.v1.Retry
-	16, // 9: sluice.v1.TaskRequested.resources:type_name -> sluice.v1.TaskRequested.ResourcesEntry
+	18, // 9: sluice.v1.TaskRequested.resources:type_name -> sluice.v1.TaskRequested.ResourcesEntry
 	4,  // 10: sluice.v1.TaskRequested.lease:type_name -> sluice.v1.LeaseRequest
-	18, // 11: sluice.v1.LeaseRequest.for:type_name -> google.protobuf.Duration
+	20, // 11: sluice.v1.LeaseRequest.for:type_name -> google.protobuf.Duration
 	6,  // 12: sluice.v1.Lease.places:type_name -> sluice.v1.Held
-	19, // 13: sluice.v1.Lease.until:type_name -> google.protobuf.Timestamp
+	21, // 13: sluice.v1.Lease.until:type_name -> google.protobuf.Timestamp
 	1,  // 14: sluice.v1.TaskDispatched.timeouts:type_name -> sluice.v1.Timeouts
 	8,  // 15: sluice.v1.TaskDispatched.inputs:type_name -> sluice.v1.Produced
 	5,  // 16: sluice.v1.TaskDispatched.lease:type_name -> sluice.v1.Lease
-	20, // 17: sluice.v1.Produced.artifacts:type_name -> sluice.v1.Artifact
-	20, // 18: sluice.v1.TaskFinished.artifacts:type_name -> sluice.v1.Artifact
+	22, // 17: sluice.v1.Produced.artifacts:type_name -> sluice.v1.Artifact
+	22, // 18: sluice.v1.TaskFinished.artifacts:type_name -> sluice.v1.Artifact
 	2,  // 19: sluice.v1.TaskFinished.tests:type_name -> sluice.v1.TestCount
 	12, // 20: sluice.v1.TaskFinished.failures:type_name -> sluice.v1.CaseFailure
-	17, // 21: sluice.v1.TaskFinished.metrics:type_name -> sluice.v1.TaskFinished.MetricsEntry
+	19, // 21: sluice.v1.TaskFinished.metrics:type_name -> sluice.v1.TaskFinished.MetricsEntry
 	11, // 22: sluice.v1.TaskFinished.phases:type_name -> sluice.v1.Phase
-	19, // 23: sluice.v1.TaskFinished.kept_until:type_name -> google.protobuf.Timestamp
-	19, // 24: sluice.v1.Phase.start:type_name -> google.protobuf.Timestamp
-	18, // 25: sluice.v1.Phase.took:type_name -> google.protobuf.Duration
-	19, // 26: sluice.v1.TaskDelayed.until:type_name -> google.protobuf.Timestamp
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	21, // 23: sluice.v1.TaskFinished.kept_until:type_name -> google.protobuf.Timestamp
+	21, // 24: sluice.v1.Phase.start:type_name -> google.protobuf.Timestamp
+	20, // 25: sluice.v1.Phase.took:type_name -> google.protobuf.Duration
+	21, // 26: sluice.v1.TaskDelayed.until:type_name -> google.protobuf.Timestamp
+	21, // 27: sluice.v1.PlacesCreated.expires:type_name -> google.protobuf.Timestamp
+	5,  // 28: sluice.v1.PlacesCreated.lease:type_name -> sluice.v1.Lease
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_task_proto_init() }
@@ -1635,7 +1825,7 @@ func file_sluice_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_task_proto_rawDesc), len(file_sluice_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

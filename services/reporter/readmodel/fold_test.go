@@ -41,6 +41,8 @@ func asked() []event.Event {
 		event.LeaseGranted{Provider: "lab", Place: "rack-1", Token: 3, Holder: event.AttemptRef{Run: "r", Task: "t", Attempt: 1}, Until: storyTime()},
 		event.LeaseRenewed{Provider: "lab", Place: "rack-1", Token: 3, Number: 1, Until: storyTime()},
 		event.LeaseEnded{Provider: "lab", Place: "rack-1", Token: 3, Holder: event.AttemptRef{Run: "r", Task: "t", Attempt: 1}, State: release.PlaceCleanupPending, Reason: "its executor was lost"},
+		event.PlacesCreated{Task: "t", Attempt: 1, Pool: "arm", Provider: "cloud", Owner: "perf", Expires: storyTime()},
+		event.PlacesDestroyed{Task: "t", Attempt: 1, Pool: "arm", Provider: "cloud"},
 		event.CommentReceived{Comment: "c1", Project: "rillkit", Number: 7, Author: "ada", Text: "/test wheel"},
 		event.CommentResolved{Comment: "c1", Project: "rillkit", Number: 7, Author: "ada", Permission: "write", Pull: release.Change{Commit: "4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d"}},
 		event.CommentAnswered{Comment: "c1", Project: "rillkit", Number: 7, Text: "wheel is wanted"},

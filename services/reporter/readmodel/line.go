@@ -29,7 +29,8 @@ func sentence(e event.Event) (string, Tone) {
 		event.GateHeld, event.GateResumed:
 		return gateLine(p)
 	case event.PoolDrainRequested, event.ExecutorDraining, event.LimitSet, event.PlaceRegistered, event.PlaceChanged,
-		event.PlaceDrainRequested, event.LeaseGranted, event.LeaseRenewed, event.LeaseEnded:
+		event.PlaceDrainRequested, event.LeaseGranted, event.LeaseRenewed, event.LeaseEnded,
+		event.PlacesCreated, event.PlacesDestroyed:
 		return placeLine(p)
 	default:
 		return runLine(p)
@@ -52,6 +53,10 @@ func TaskOf(p event.Payload) release.TaskID {
 	case event.TaskConcluded:
 		return p.Task
 	case event.TaskCancelRequested:
+		return p.Task
+	case event.PlacesCreated:
+		return p.Task
+	case event.PlacesDestroyed:
 		return p.Task
 	default:
 		return ""

@@ -42,6 +42,11 @@ func placeLine(p event.Payload) (string, Tone) {
 	case event.LeaseEnded:
 		return because(fmt.Sprintf("%s no longer holds place %s of %s, which is %s", holder(p.Holder), p.Place, p.Provider,
 			cmp.Or(p.State, release.PlaceFree)), p.Reason), toneOfPlace(p.State)
+	case event.PlacesCreated:
+		return fmt.Sprintf("provider %s makes places for attempt %d of %s, which are destroyed by %s", p.Provider, p.Attempt, p.Task,
+			clock(p.Expires)), Plain
+	case event.PlacesDestroyed:
+		return fmt.Sprintf("the places that provider %s made for attempt %d of %s are destroyed", p.Provider, p.Attempt, p.Task), Plain
 	default:
 		return string(p.EventType()), Plain
 	}
