@@ -47,8 +47,8 @@ type project struct {
 	gateway.Project `yaml:",inline"`
 	CloneToken      string   `yaml:"clone_token"`  // name of the secret that git shows to clone_url; public without it
 	ReleaseRefs     []string `yaml:"release_refs"` // globs of full refs that may publish; [refs/heads/master] when empty
-	BaseURL         string   `yaml:"base_url"`     // of the forge's API; statuses go there
-	Token           string   `yaml:"token"`        // name of the secret that sets statuses; none are set without it
+	BaseURL         string   `yaml:"base_url"`     // of the forge's API; statuses and answers to comments go there
+	Token           string   `yaml:"token"`        // name of the secret that is shown there; without it no status is set and comments do nothing
 }
 
 // share gives each service its part of what is said once.
@@ -66,6 +66,7 @@ func (in *installation) share() {
 			p.ReleaseRefs = []string{"refs/heads/master"}
 		}
 		in.Builder.Releases[p.Repo] = p.ReleaseRefs
+		p.Project.BaseURL, p.Project.Token = p.BaseURL, p.Token
 		in.Gateway.Projects = append(in.Gateway.Projects, p.Project)
 		if p.Token != "" {
 			in.Reporter.Projects = append(in.Reporter.Projects, reporter.Project{

@@ -27,6 +27,8 @@ type Project struct {
 	CloneURL string   `yaml:"clone_url"`
 	Branches []string `yaml:"branches"` // watched: "master", "releases/*"; master when empty
 	Secrets  []string `yaml:"secrets"`  // names of the webhook's secrets; several during a rotation
+	BaseURL  string   `yaml:"-"`        // of the forge's API, which is asked about comments
+	Token    string   `yaml:"-"`        // name of the secret that is shown there; without it comments do nothing
 }
 
 // Token lets a person act.

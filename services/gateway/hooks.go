@@ -50,7 +50,7 @@ func decodeDelivery(_ context.Context, r *http.Request) (any, error) {
 	return delivery{name, r.PathValue("project"), r.Header, body}, err
 }
 
-// receive checks a delivery and stores the change that it announces.
+// receive checks a delivery and stores the change that it announces, or the directives of a comment.
 func (g *gateway) receive(ctx context.Context, d delivery) (received, error) {
 	known, err := g.keys(d)
 	if err != nil {
@@ -66,6 +66,9 @@ func (g *gateway) receive(ctx context.Context, d delivery) (received, error) {
 	project, owned := known.project(parsed)
 	if project == nil {
 		return received{Ignored: "repository " + parsed.Repo + " is none of those whose webhook secret this is: " + strings.Join(owned, ", ")}, nil
+	}
+	if parsed.Comment != nil {
+		return g.comment(ctx, project, parsed)
 	}
 	change := parsed.Change
 	if !plain(change.HeadRepo, maxName) {

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/git"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -30,6 +31,7 @@ type gateway struct {
 	large    *semaphore.Weighted // bytes of large bodies on their way
 	triggers memory
 	requests *prometheus.HistogramVec
+	busy     map[string]chan struct{} // by project: a forge that does not answer holds one worker
 }
 
 // New makes the service. The cache is used to list the refs of remotes.
@@ -46,8 +48,12 @@ func newGateway(config Config, deps service.Deps, lister Lister) (*gateway, erro
 	if err != nil {
 		return nil, err
 	}
+	busy := map[string]chan struct{}{}
+	for _, p := range config.Projects {
+		busy[p.Name] = make(chan struct{}, 1)
+	}
 	return &gateway{
-		config: config, deps: deps, git: lister, patience: 4 * time.Second, // Gitea waits five, the others ten
+		busy: busy, config: config, deps: deps, git: lister, patience: 4 * time.Second, // Gitea waits five, the others ten
 		large: semaphore.NewWeighted(largeBodies), requests: newMetrics(deps.Registry),
 	}, nil
 }
@@ -61,8 +67,15 @@ func (g *gateway) service() service.Service {
 		})
 	}
 	return service.Service{
-		Name:  Name,
-		Doc:   "is this request genuine, and what change is it; actions of people; heads that no webhook announced",
+		Name: Name,
+		Doc:  "is this request genuine, and what change is it; actions of people; heads that no webhook announced",
+		Routes: []bus.Route{
+			bus.Work("comment", []event.Type{event.TypeCommentResolved}, g.resolve, bus.Workers(commentWorkers)),
+			bus.Work("directive", []event.Type{
+				event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved,
+				event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypeCommentAnswered,
+			}, g.obey),
+		},
 		Loops: append(loops, g.edge()),
 		HTTP:  g.endpoints(),
 	}
@@ -73,6 +86,7 @@ func (g *gateway) edge() service.Loop {
 	return service.Loop{Name: "http", Says: []event.Type{
 		event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved,
 		event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypePoolDrainRequested,
+		event.TypeCommentReceived,
 	}, Run: func(ctx context.Context) error { <-ctx.Done(); return nil }}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/forge/forgetest"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/service"
 )
@@ -57,7 +58,7 @@ func (r remote) LsRemote(_ context.Context, _ string, patterns ...string) (map[s
 
 // values are the secrets of every world. The one named "absent" is not among them.
 func values(name string) (string, error) {
-	known := map[string]string{"hook": "s3cr3t", "hook-new": "n3w", "other": "oth3r", "token": "t0ken", "token-old": "0ld", "empty": ""}
+	known := map[string]string{"hook": "s3cr3t", "hook-new": "n3w", "other": "oth3r", "token": "t0ken", "token-old": "0ld", "empty": "", "forge": forgetest.Token}
 	if v, ok := known[name]; ok {
 		return v, nil
 	}
