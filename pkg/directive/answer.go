@@ -15,7 +15,7 @@ type Reply struct {
 	Held     Permission // what the author may do, beside Refused
 	Done     []string   // what was done, each in a sentence without its full stop
 	Plan     *Plan      // of the run that the comment asked for
-	Failed   []string   // why there is no plan
+	Failed   []string   // nothing was done because of these
 	Help     bool
 }
 
@@ -48,7 +48,7 @@ func Answer(r Reply) string {
 		a.line("Nothing was done: this needs a permission that you do not have here.")
 		a.refused(r.Refused, r.Held)
 	case len(r.Failed) > 0:
-		a.line("Nothing is run%s.", at(r.Commit))
+		a.line("Nothing was done%s:", at(r.Commit))
 		a.list(r.Failed)
 	case r.Plan != nil:
 		a.line("A run is planned%s: %s, %s left out.", at(r.Commit), count(len(r.Plan.Run), "task"), number(len(r.Plan.Left)))
