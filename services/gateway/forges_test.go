@@ -44,7 +44,7 @@ func deliveries() map[string]string {
 		"issues-opened":                          "ignored: announces no revision",
 		"release-published":                      "ignored: announces no revision",
 		"status":                                 "ignored: a commit's status changed",
-		"pull_request-comment-created":           "ignored: no directive of Sluice\'s",
+		"pull_request-comment-created":           "ignored: no directive of Sluice's",
 		"pull_request-comment-edited":            "ignored: only what is said anew is heard",
 		"pull_request-edited":                    "ignored: changes none of its commits",
 		"pull_request-label_updated":             "ignored: changes none of its commits",
