@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/driver"
+	"github.com/sluiceci/sluice/pkg/driver/container"
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
@@ -15,12 +16,23 @@ import (
 type Config struct {
 	Kind   string        `yaml:"kind"`   // a Kind of Table; "local" when empty
 	Limits driver.Limits `yaml:"limits"` // of commands that state none
-	Local  Local         `yaml:"local"`
+
+	Local     Local     `yaml:"local"`
+	Container Container `yaml:"container"`
 }
 
 // Local configures processes of this machine.
 type Local struct {
 	Sandbox string `yaml:"sandbox"` // "bubblewrap", or empty for none
+}
+
+// Container configures containers of a Docker Engine.
+type Container struct {
+	Host    string `yaml:"host"`    // "unix:///run/podman/podman.sock" or "tcp://…": an engine that sees the executor's files
+	Image   string `yaml:"image"`   // of tasks that name none
+	Pull    string `yaml:"pull"`    // "missing", "never" or "always"; "missing" when empty
+	Network string `yaml:"network"` // that tasks get which ask for one; the engine's default when empty
+	User    string `yaml:"user"`    // "uid:gid"; the owner of the workspace when empty
 }
 
 // Options are what the executor itself gives to its driver.
@@ -41,6 +53,7 @@ type Kind struct {
 func Table() []Kind {
 	return []Kind{
 		{"local", "processes of this machine, in a sandbox if asked", openLocal},
+		{"container", "containers of a Docker Engine: docker or podman", openContainer},
 	}
 }
 
@@ -85,4 +98,11 @@ func (l limited) Start(ctx context.Context, spec driver.Spec) (driver.Process, e
 
 func openLocal(_ context.Context, c Config, o Options) (driver.Site, error) {
 	return driver.NewLocal(driver.LocalOptions{Place: o.Place, Path: o.Path, Log: o.Log, Sandbox: c.Local.Sandbox})
+}
+
+func openContainer(ctx context.Context, c Config, o Options) (driver.Site, error) {
+	return container.Open(ctx, container.Options{
+		Host: c.Container.Host, Image: c.Container.Image, Pull: c.Container.Pull, Network: c.Container.Network,
+		User: c.Container.User, Place: o.Place, Log: o.Log,
+	})
 }
