@@ -36,6 +36,7 @@ func (t *Table) choose(c *claim, has int, now time.Time) (chosen []*place, short
 	}
 	for _, p := range stale[:need-len(ready)] {
 		p.wanted = true // a check of it comes first
+		t.touch(p)
 	}
 	return nil, true
 }

@@ -42,18 +42,21 @@ type claim struct {
 	asked time.Time // the last time
 	first time.Time
 	short bool // it could not be met then
+	had   int  // places that it had then
 }
 
 // Grant answers an ask. Asked again, it answers the same until facts say otherwise: an ask that waits keeps its turn, and
 // who comes after it gets no place that it waits for.
 func (t *Table) Grant(ask Ask, now time.Time) Answer {
-	t.watch.look(t, now)
+	t.look(now)
+	t.limits.set(ask.Holder.Run, ask.Holder.Task, ask.Request.For.Std())
 	if !t.known(ask.Request.Provider) {
 		return Answer{Held: true, Lease: release.Lease{Provider: ask.Request.Provider, Shared: ask.Request.Shared}}
 	}
 	c := t.claim(ask, now)
 	mine := t.held(ask.Holder)
 	if len(mine) >= int(ask.Request.Count()) {
+		c.short = false
 		return Answer{Held: true, Lease: t.lease(ask, mine)}
 	}
 	t.lapse(now)
@@ -61,20 +64,27 @@ func (t *Table) Grant(ask Ask, now time.Time) Answer {
 		return Answer{Wait: Wait{Reason: "its places are being granted", Since: now}}
 	}
 	chosen, short := t.choose(c, len(mine), now)
-	c.short = short
-	if short {
+	if c.short, c.had = short, len(mine); short {
+		t.touchAll(mine)
 		return Answer{Wait: t.wait(c, now)}
 	}
 	return Answer{Grants: t.grant(c, chosen, now), Wait: Wait{Reason: "its places are being granted", Since: now}}
+}
+
+func (t *Table) touchAll(places []*place) {
+	for _, p := range places {
+		t.touch(p)
+	}
 }
 
 // Drop forgets an ask. What was granted and is not dispatched is given back.
 func (t *Table) Drop(ref event.AttemptRef) {
 	if c := t.claims[ref]; c != nil {
 		delete(t.claims, ref)
-		t.queue = slices.DeleteFunc(t.queue, func(o *claim) bool { return o == c })
+		t.leave(c)
 		t.revision++
 	}
+	t.touchAll(t.holds[ref])
 }
 
 // known reports whether a provider has, or had, places of its own. One that has none makes them for each attempt.
@@ -94,12 +104,19 @@ func (t *Table) claim(ask Ask, now time.Time) *claim {
 		c.Request, c.asked = ask.Request, now
 		return c
 	default:
-		t.queue = slices.DeleteFunc(t.queue, func(o *claim) bool { return o == c })
+		t.leave(c)
 	}
 	c.Ask, c.asked = ask, now
 	i, _ := slices.BinarySearchFunc(t.queue, c, compareClaims)
 	t.queue = slices.Insert(t.queue, i, c)
 	return c
+}
+
+// leave takes a claim out of the queue.
+func (t *Table) leave(c *claim) {
+	if i, ok := slices.BinarySearchFunc(t.queue, c, compareClaims); ok {
+		t.queue = slices.Delete(t.queue, i, i+1)
+	}
 }
 
 func compareClaims(a, b *claim) int {

@@ -38,10 +38,15 @@ func identify(run release.RunID, p event.Payload) string {
 type place struct {
 	name    name
 	log     []fact
+	floor   uint64   // the last fact that is in base
 	base    standing // before the log
 	now     standing // after it
 	promise promise
-	wanted  bool // a claim waits for a check of it
+	wanted  bool               // a claim waits for a check of it
+	touched bool               // it is to be looked at
+	wake    time.Time          // when time alone may change what is to be done about it
+	dues    map[span]time.Time // when what has an end ends, as this table sees it
+	wishes  []*wish
 }
 
 // promise is a grant that was answered and is no fact yet. There is one at a time: so tokens leave no gap.
@@ -58,7 +63,7 @@ func compareNames(a, b name) int {
 // insert puts a fact where it belongs and reports whether it is new.
 func (p *place) insert(f fact) bool {
 	i, known := slices.BinarySearchFunc(p.log, f.seq, func(g fact, seq uint64) int { return cmp.Compare(g.seq, seq) })
-	if known || p.said(f) {
+	if known || f.seq <= p.floor || p.said(f) {
 		return false
 	}
 	p.log = slices.Insert(p.log, i, f)
@@ -88,7 +93,7 @@ func (t *Table) compact(p *place) {
 	for _, f := range p.log[:half] {
 		p.base.step(f)
 	}
-	p.log = slices.Clone(p.log[half:])
+	p.floor, p.log = p.log[half-1].seq, slices.Clone(p.log[half:])
 	for ref, places := range t.holds {
 		if slices.Contains(places, p) && !p.mentions(ref) {
 			t.release(ref, p)
@@ -139,3 +144,39 @@ func (r *recent) add(ref event.AttemptRef, f fact) {
 }
 
 func (r *recent) of(ref event.AttemptRef) []fact { return r.facts[ref] }
+
+// limits remembers for how long tasks want places in whole. Of the tasks that say so the last are remembered.
+type limits struct {
+	of    map[limited]time.Duration
+	order []limited
+}
+
+type limited struct {
+	run  release.RunID
+	task release.TaskID
+}
+
+const keptLimits = 1 << 14
+
+func (l *limits) set(run release.RunID, task release.TaskID, limit time.Duration) {
+	who := limited{run, task}
+	if limit <= 0 || l.of[who] == limit {
+		return
+	}
+	if l.of == nil {
+		l.of = map[limited]time.Duration{}
+	}
+	if l.of[who] == 0 {
+		l.order = append(l.order, who)
+	}
+	l.of[who] = limit
+	if len(l.order) > keptLimits {
+		delete(l.of, l.order[0])
+		l.order = l.order[1:]
+	}
+}
+
+// limit is the longest that a lease may be held, in whole; 0 without one.
+func (t *Table) limit(h *hold) time.Duration {
+	return t.limits.of[limited{h.holder.Run, h.holder.Task}]
+}

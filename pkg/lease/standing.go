@@ -56,6 +56,7 @@ type hold struct {
 	dispatched bool
 	started    bool
 	finished   *finish
+	told       bool // it was told to stop
 	released   bool // a person took it back
 }
 
@@ -146,6 +147,10 @@ func (s *standing) stepTask(f fact) {
 		if h := s.of(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}); h != nil {
 			h.started = true
 		}
+	case event.TaskCancelRequested:
+		if h := s.of(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}); h != nil {
+			h.told = true
+		}
 	case event.TaskFinished:
 		h := s.of(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt})
 		if h == nil || h.finished != nil {
@@ -231,7 +236,7 @@ func (s *standing) stepChanged(p event.PlaceChanged, f fact) {
 	switch p.State {
 	case release.PlaceQuarantined:
 		s.quarantine = note{true, f.at, p.By, p.Reason}
-		s.until, s.good = p.Until, 0
+		s.until, s.good, s.bad, s.tries = p.Until, 0, 0, 0
 	case release.PlaceCleanupPending:
 		s.takeBack(p)
 	case release.PlaceFree:

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"slices"
-	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -23,7 +22,7 @@ type Table struct {
 	recent   recent
 	seq      uint64 // the newest fact
 	revision uint64
-	sent     map[string]time.Time
+	limits   limits
 	watch    watch
 }
 
@@ -36,7 +35,7 @@ func (n name) String() string { return n.provider + "/" + n.place }
 func New(cfg Config) *Table {
 	return &Table{
 		cfg: cfg.withDefaults(), places: map[name]*place{}, holds: map[event.AttemptRef][]*place{},
-		claims: map[event.AttemptRef]*claim{}, sent: map[string]time.Time{},
+		claims: map[event.AttemptRef]*claim{},
 	}
 }
 
@@ -44,8 +43,8 @@ func New(cfg Config) *Table {
 func Hears() []event.Type {
 	return []event.Type{
 		event.TypePlaceRegistered, event.TypePlaceChanged, event.TypePlaceDrainRequested, event.TypeLeaseGranted,
-		event.TypeLeaseRenewed, event.TypeLeaseEnded, event.TypeTaskDispatched, event.TypeTaskStarted,
-		event.TypeTaskFinished, event.TypeTaskConcluded,
+		event.TypeLeaseRenewed, event.TypeLeaseEnded, event.TypeTaskRequested, event.TypeTaskDispatched,
+		event.TypeTaskStarted, event.TypeTaskFinished, event.TypeTaskConcluded, event.TypeTaskCancelRequested,
 	}
 }
 
@@ -91,14 +90,18 @@ func (t *Table) Apply(e event.Event) {
 // applyTask takes what is said of attempts that hold places.
 func (t *Table) applyTask(f fact) {
 	switch p := f.data.(type) {
+	case event.TaskRequested:
+		t.limits.set(f.run, p.Task, p.Lease.For.Std())
 	case event.TaskDispatched:
 		for _, h := range p.Lease.Places {
 			t.add(name{p.Lease.Provider, h.Place}, f)
 		}
-		delete(t.claims, event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt})
+		t.Drop(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt})
 	case event.TaskStarted:
 		t.applyAttempt(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}, f)
 	case event.TaskFinished:
+		t.applyAttempt(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}, f)
+	case event.TaskCancelRequested:
 		t.applyAttempt(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}, f)
 	case event.TaskConcluded:
 		for ref := range t.claims {
@@ -136,6 +139,7 @@ func (t *Table) add(n name, f fact) { t.insert(t.place(n), f) }
 func (t *Table) insert(p *place, f fact) {
 	if p.insert(f) {
 		t.revision++
+		t.touch(p)
 	}
 	if len(p.log) > keptFacts {
 		t.compact(p)
