@@ -18,11 +18,11 @@ func (s *State) Apply(e event.Event) {
 		return
 	}
 	m := s.mark(e)
-	if drain, ok := e.Data.(event.PoolDrainRequested); ok {
-		s.applyDrain(drain, m)
+	if e.Run == event.Fleet {
+		s.applyFleet(e.Data, m)
 		return
 	}
-	if e.Run == event.Fleet || !heard(e.Data) {
+	if !heard(e.Data) {
 		return
 	}
 	r := s.run(e.Run)
@@ -31,6 +31,16 @@ func (s *State) Apply(e event.Event) {
 		s.applyRun(r, e.Data, m)
 	}
 	s.forget()
+}
+
+// applyFleet takes what is said of no run.
+func (s *State) applyFleet(p event.Payload, m mark) {
+	switch p := p.(type) {
+	case event.PoolDrainRequested:
+		s.applyDrain(p, m)
+	case event.LimitSet:
+		s.applyLimit(p, m)
+	}
 }
 
 func heard(p event.Payload) bool {

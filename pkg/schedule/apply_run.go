@@ -12,7 +12,11 @@ func (s *State) applyPlanned(r *run, p event.RunPlanned) {
 	if r.planned != nil {
 		return
 	}
+	before := r.project()
 	r.planned = &p
+	if r.project() != before {
+		s.refile(r)
+	}
 	for _, id := range p.GateTests {
 		t := r.task(id)
 		if t.required {

@@ -18,7 +18,7 @@ func (s *State) applyRequested(r *run, p event.TaskRequested, m mark) {
 	t.seq, t.requested = m.seq, m.at
 	t.spec = r.spec(spec{
 		kind: p.Kind, pool: s.pool(p.Pool), plan: p.Plan, priority: p.Priority, timeouts: p.Timeouts, retry: p.Retry,
-		softFail: p.SoftFail,
+		softFail: p.SoftFail, demand: demandOf(p),
 	})
 	s.count(r, t)
 	s.link(t, p.Needs)
@@ -152,7 +152,9 @@ func (s *State) dispatched(t *task, a *attempt, p event.TaskDispatched, m mark) 
 		return
 	}
 	a.dispatched = m
-	s.pool(p.Pool).lane(t.run).served(s.pool(p.Pool))
+	if t.known() {
+		s.lane(t).served()
+	}
 }
 
 func (s *State) started(t *task, a *attempt, p event.TaskStarted, m mark) {

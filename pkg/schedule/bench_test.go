@@ -18,21 +18,21 @@ func BenchmarkRun(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			facts := bigRun(n)
 			b.ReportAllocs()
-			start := cpu(b)
+			start := processor(b)
 			for b.Loop() {
 				if done := live(facts); done != n {
 					b.Fatalf("%d of %d tasks ended", done, n)
 				}
 			}
-			b.ReportMetric(float64((cpu(b)-start).Nanoseconds())/float64(b.N)/float64(n), "cpu-ns/task")
+			b.ReportMetric(float64((processor(b)-start).Nanoseconds())/float64(b.N)/float64(n), "cpu-ns/task")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/task")
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "dispatches/s")
 		})
 	}
 }
 
-// cpu is the processor time of this process, which other processes on the machine do not change.
-func cpu(b *testing.B) time.Duration {
+// processor is the processor time of this process, which other processes on the machine do not change.
+func processor(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)

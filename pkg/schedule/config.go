@@ -14,6 +14,9 @@ type Config struct {
 	Overrun    time.Duration // beyond a task's own timeouts, until its attempt is told to stop; 60s
 	StopWithin time.Duration // from telling an attempt to stop until it is given up; 30s
 	Keep       time.Duration // how long the tasks of a finished run are remembered; 1h, negative for ever
+	Aging      int           // one attempt in so many goes to the oldest task of its pool, whatever its priority and share; 16
+	PassOver   int           // attempts that may take of a budget before a task for which it is too small; 16
+	Limits     []Limit       // of the installation; what is set by limit.set counts instead
 }
 
 func (c Config) withDefaults() Config {
@@ -32,8 +35,10 @@ func (c Config) withDefaults() Config {
 			*d.field = d.value
 		}
 	}
-	if c.Lookahead == 0 {
-		c.Lookahead = 8
+	for field, value := range map[*int]int{&c.Lookahead: 8, &c.Aging: 16, &c.PassOver: 16} {
+		if *field <= 0 {
+			*field = value
+		}
 	}
 	return c
 }

@@ -1,6 +1,10 @@
 package schedule
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Decide says what follows from what is known, and when to ask again although nothing new was heard: the zero time when
 // time alone changes nothing. It changes indexes of s, never what s knows; asked again, it answers the same until Sent
@@ -42,8 +46,9 @@ func (s *State) settleTasks() {
 }
 
 func (s *State) settlePools() {
-	for _, p := range s.changedPools {
-		s.fill(p)
+	slices.SortFunc(s.changedPools, func(a, b *pool) int { return cmp.Compare(a.name, b.name) })
+	for i := 0; i < len(s.changedPools); i++ { // what one gives up another may take
+		s.fill(s.changedPools[i])
 	}
 	clear(s.changedPools)
 	s.changedPools = s.changedPools[:0]
@@ -87,12 +92,12 @@ func (s *State) say(t *task, j judgement) {
 
 // offer puts a task that is ready into its queue, unless its dispatch is on its way.
 func (s *State) offer(t *task, n int32) {
-	drained := t.spec.pool.drained()
+	kept := !t.spec.pool.drained() && !s.exceeds(t)
 	if w := t.want; w.dispatches(n) {
 		switch {
-		case w.sent == 0 && !drained:
+		case w.sent == 0 && kept:
 			return
-		case w.sent != 0 && (!drained || s.now < s.due(w)):
+		case w.sent != 0 && (kept || s.now < s.due(w)):
 			s.dispatch(t) // which leaves it alone until it is due
 			return
 		}

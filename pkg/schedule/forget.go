@@ -28,9 +28,10 @@ func (s *State) drop(r *run) {
 	r.withdraw()
 	for _, t := range r.list {
 		s.hold(t, false)
-		t.ready = false
+		s.dequeue(t)
 		t.withdraw()
 	}
+	s.forgetLanes(r)
 }
 
 // dropped reports whether an event belongs to a forgotten run. One that opens the run again asks for its recall; all

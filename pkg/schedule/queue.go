@@ -1,36 +1,73 @@
 package schedule
 
 import (
-	"container/heap"
-
 	"github.com/sluiceci/sluice/pkg/event"
 )
 
-// pool is a queue for executors of one kind. Each run has a lane in it; the lanes take turns.
+// pool is a queue for executors of one kind. What waits in it stands in shapes; a shape that is blocked is not looked at.
 type pool struct {
-	name    string
-	lanes   lanes // that have something in them
-	slots   int32 // of its live executors
-	holding int32 // attempts given to it that have not ended
-	queued  int32 // tasks that could be given to it
-	turns   uint64
-	drain   note
-	resumed uint64
-	changed bool
+	name     string
+	shapes   map[form]*shape
+	open     []*shape // that have something in them, and of which nothing is known that blocks them
+	accounts map[accountKey]*account
+	slots    int32 // of its live executors
+	holding  int32 // attempts given to it that have not ended
+	queued   int32 // tasks that could be given to it
+	turns    uint64
+	given    uint64 // attempts, by this scheduler
+	born     uint64 // accounts
+	drain    note
+	resumed  uint64
+	changed  bool
 }
 
-// lane is what one run has waiting in one pool.
-type lane struct {
-	pool  *pool
-	run   *run
-	tasks tasks
-	turn  uint64 // of its pool, when it was served last
-	index int    // in the pool's lanes; -1 when it is empty
+// accountKey names who has a share of a pool: a project, with level owners an owner in it, with level runs a run of his.
+type accountKey struct {
+	level               level
+	project, owner, run string
 }
 
-func newPool(name string) *pool { return &pool{name: name} }
+type level int
+
+const (
+	projects level = iota
+	owners
+	runs
+)
+
+func newPool(name string) *pool {
+	return &pool{name: name, shapes: map[form]*shape{}, accounts: map[accountKey]*account{}}
+}
 
 func (p *pool) drained() bool { return p.drain.mark.seq > p.resumed }
+
+func (p *pool) account(l limits, k accountKey) *account {
+	a := p.accounts[k]
+	if a == nil {
+		p.born++
+		a = &account{key: k, born: p.born}
+		a.weigh(l)
+		p.accounts[k] = a
+	}
+	return a
+}
+
+// reweigh reads the weights again.
+func (p *pool) reweigh(l limits) {
+	for _, a := range p.accounts {
+		a.weigh(l)
+		a.moved()
+	}
+}
+
+func (a *account) weigh(l limits) {
+	switch a.key.level {
+	case projects:
+		a.weight = l.weight(event.WeightProject, a.key.project)
+	case owners:
+		a.weight = l.weight(event.WeightOwner, a.key.owner)
+	}
+}
 
 // window is how many attempts the pool may have at once: twice what it can run, so that none of its executors ever waits
 // for this scheduler, and never less than the look-ahead.
@@ -43,32 +80,17 @@ func (s *State) applyDrain(e event.PoolDrainRequested, m mark) {
 	} else {
 		p.drain.latest(m, e.By, e.Reason)
 	}
-	for _, w := range s.wants {
-		if w.task != nil {
-			s.touch(w.task)
-		}
-	}
+	s.touchUnsent()
 	s.touchPool(p)
 }
 
-// lane returns the run's lane in a pool. It outlives its tasks: the turn it had is remembered.
-func (p *pool) lane(r *run) *lane {
-	for _, l := range r.lanes {
-		if l.pool == p {
-			return l
-		}
-	}
-	l := &lane{pool: p, run: r, index: -1}
-	r.lanes = append(r.lanes, l)
-	return l
-}
-
-// served moves a lane behind all others of its priority.
-func (l *lane) served(p *pool) {
+// served moves who was served behind all others of the same load.
+func (l *lane) served() {
+	p := l.shape.pool
 	p.turns++
-	l.turn = p.turns
-	if l.index >= 0 {
-		heap.Fix(&p.lanes, l.index)
+	for _, a := range []*account{l.project, l.owner, l.turns} {
+		a.turn = p.turns
+		a.moved()
 	}
 }
 
@@ -84,70 +106,98 @@ func (s *State) enqueue(t *task) {
 		return
 	}
 	t.queued = true
-	l := p.lane(t.run)
-	heap.Push(&l.tasks, t)
-	if l.index < 0 {
-		heap.Push(&p.lanes, l)
-	} else {
-		heap.Fix(&p.lanes, l.index)
+	l := s.lane(t)
+	if l.shape.asking != t {
+		l.put(t)
 	}
+	l.shape.open()
 }
 
-// dequeue makes a task one that is not to be taken; its lane drops it when it comes to it.
+// dequeue makes a task one that is not to be taken.
 func (s *State) dequeue(t *task) {
-	if t.ready {
-		t.ready = false
-		t.spec.pool.queued--
+	if !t.ready {
+		return
+	}
+	t.ready = false
+	t.spec.pool.queued--
+	if l := s.lane(t); t.queued && len(l.tasks) > 0 && l.tasks[0] == t {
+		s.trim(l)
 	}
 }
 
-// next takes the task whose turn it is: of the highest priority, of the run that was served longest ago, the oldest.
-func (p *pool) next() *task {
-	for len(p.lanes) > 0 {
-		l := p.lanes[0]
-		t := l.tasks[0]
-		if t.ready {
-			p.turns++
-			l.turn = p.turns
+// pick chooses the shape whose first task may start: of the highest priority, then of those whose share is smallest. One
+// choice in Config.Aging falls on the oldest task of all, whatever its priority and share: so everything that may start
+// does, however much comes after it.
+func (s *State) pick(p *pool) *shape {
+	for len(p.open) > 0 {
+		sh := s.choose(p)
+		b := s.blocker(sh)
+		if b == nil {
+			return sh
 		}
-		heap.Pop(&l.tasks)
-		t.queued = false
-		if len(l.tasks) == 0 {
-			heap.Pop(&p.lanes)
-		} else {
-			heap.Fix(&p.lanes, 0)
-		}
-		if t.ready {
-			return t
-		}
+		s.park(sh, b)
 	}
 	return nil
 }
 
-// hold counts a task's attempt against its pool's window, or no longer.
+func (s *State) choose(p *pool) *shape {
+	if (p.given+1)%uint64(s.cfg.Aging) == 0 {
+		return oldestOf(p.open)
+	}
+	best := p.open[0]
+	for _, sh := range p.open[1:] {
+		if sh.before(best) {
+			best = sh
+		}
+	}
+	return best
+}
+
+// take takes the first task out of a shape.
+func (s *State) take(sh *shape, oldest bool) *task {
+	l := sh.root.first()
+	if oldest {
+		l = sh.ages[0]
+	}
+	t := l.tasks[0]
+	s.dequeue(t)
+	l.served()
+	return t
+}
+
+// hold counts a task's attempt against its pool's window, its shares and its budgets, or no longer.
 func (s *State) hold(t *task, holds bool) {
 	if t.holding == holds || !t.known() {
 		return
 	}
 	t.holding = holds
+	l := s.lane(t)
+	cost := l.shape.form.amounts.cost()
 	if holds {
 		t.spec.pool.holding++
-		return
+	} else {
+		t.spec.pool.holding--
+		cost = -cost
+		s.touchPool(t.spec.pool)
 	}
-	t.spec.pool.holding--
-	s.touchPool(t.spec.pool)
+	for _, a := range []*account{l.project, l.owner} {
+		a.held += cost
+		a.moved()
+	}
+	s.use(l.shape, holds)
 }
 
 // fill gives a pool what its window has room for.
 func (s *State) fill(p *pool) {
 	p.changed = false
 	for !p.drained() && p.holding < s.window(p) {
-		t := p.next()
-		if t == nil {
+		sh := s.pick(p)
+		if sh == nil {
 			return
 		}
-		s.dequeue(t)
-		s.dispatch(t)
+		oldest := (p.given+1)%uint64(s.cfg.Aging) == 0
+		p.given++
+		s.dispatch(s.take(sh, oldest))
 	}
 }
 

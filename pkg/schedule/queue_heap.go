@@ -1,17 +1,12 @@
 package schedule
 
-// tasks is a heap: the highest priority first, then the oldest.
+// tasks is a heap: the oldest first.
 type tasks []*task
 
-func (h tasks) Len() int { return len(h) }
-func (h tasks) Less(i, j int) bool {
-	if a, b := h[i].spec.priority, h[j].spec.priority; a != b {
-		return a > b
-	}
-	return h[i].seq < h[j].seq
-}
-func (h tasks) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *tasks) Push(x any)   { *h = append(*h, x.(*task)) }
+func (h tasks) Len() int           { return len(h) }
+func (h tasks) Less(i, j int) bool { return h[i].seq < h[j].seq }
+func (h tasks) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *tasks) Push(x any)        { *h = append(*h, x.(*task)) }
 func (h *tasks) Pop() any {
 	last := len(*h) - 1
 	out := (*h)[last]
@@ -20,37 +15,27 @@ func (h *tasks) Pop() any {
 	return out
 }
 
-// lanes is a heap: the lane with the highest priority at its head first, then the one served longest ago.
-type lanes []*lane
+// ages is a heap of lanes that have something in them: the one with the oldest task first.
+type ages []*lane
 
-func (h lanes) Len() int { return len(h) }
-func (h lanes) Less(i, j int) bool {
-	a, b := h[i], h[j]
-	if x, y := a.tasks[0].spec.priority, b.tasks[0].spec.priority; x != y {
-		return x > y
-	}
-	if a.turn != b.turn {
-		return a.turn < b.turn
-	}
-	return a.tasks[0].seq < b.tasks[0].seq
-}
-
-func (h lanes) Swap(i, j int) {
+func (h ages) Len() int           { return len(h) }
+func (h ages) Less(i, j int) bool { return h[i].tasks[0].seq < h[j].tasks[0].seq }
+func (h ages) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+	h[i].age, h[j].age = i, j
 }
 
-func (h *lanes) Push(x any) {
+func (h *ages) Push(x any) {
 	l := x.(*lane)
-	l.index = len(*h)
+	l.age = len(*h)
 	*h = append(*h, l)
 }
 
-func (h *lanes) Pop() any {
+func (h *ages) Pop() any {
 	last := len(*h) - 1
 	out := (*h)[last]
 	(*h)[last] = nil
 	*h = (*h)[:last]
-	out.index = -1
+	out.age = -1
 	return out
 }

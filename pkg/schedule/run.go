@@ -128,6 +128,14 @@ func (r *run) complete() bool {
 	return r.allBuilds() && (r.allTests() || len(r.candidates) == 0)
 }
 
+// project is whose share of a pool the run's attempts are.
+func (r *run) project() string {
+	if r.planned == nil {
+		return ""
+	}
+	return r.planned.Change.Project
+}
+
 // quiet reports whether nothing of the run is under way or still to come.
 func (r *run) quiet() bool { return r.complete() && r.counts.open == 0 && r.counts.running == 0 }
 

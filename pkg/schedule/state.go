@@ -15,6 +15,9 @@ type State struct {
 	pools map[string]*pool
 	fleet map[string]*executor // by the key of its heartbeat
 
+	limits  limits
+	budgets map[limitKey]*budget
+
 	forgotten map[release.RunID]bool   // finished runs whose tasks are not kept
 	recall    []release.RunID          // forgotten runs that somebody asks for
 	recalled  map[release.RunID]uint64 // those that came back, and when
@@ -34,6 +37,7 @@ type State struct {
 // New makes an empty state.
 func New(cfg Config) *State {
 	return &State{
+		limits: newLimits(cfg.Limits), budgets: map[limitKey]*budget{},
 		cfg: cfg.withDefaults(), runs: map[release.RunID]*run{}, pools: map[string]*pool{},
 		fleet: map[string]*executor{}, forgotten: map[release.RunID]bool{}, recalled: map[release.RunID]uint64{},
 	}
@@ -48,7 +52,7 @@ func Hears() []event.Type {
 		event.TypeCandidateAssembled, event.TypeCandidateRejected, event.TypeGateOpened, event.TypeGateClosed,
 		event.TypeGateApproved, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationFailed,
 		event.TypePublicationRetryRequested, event.TypeReleasePublished, event.TypeReleaseFailed,
-		event.TypePoolDrainRequested,
+		event.TypePoolDrainRequested, event.TypeLimitSet,
 	}
 }
 

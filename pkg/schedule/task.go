@@ -52,11 +52,14 @@ type spec struct {
 	timeouts release.Timeouts
 	retry    []release.Retry
 	softFail bool
+	demand   demand
+	lane     *lane // where its tasks wait; nil until one does
 }
 
 func (s *spec) equal(o *spec) bool {
 	return s.kind == o.kind && s.pool == o.pool && s.plan == o.plan && s.priority == o.priority &&
-		s.timeouts == o.timeouts && s.softFail == o.softFail && slices.Equal(s.retry, o.retry)
+		s.timeouts == o.timeouts && s.softFail == o.softFail && slices.Equal(s.retry, o.retry) &&
+		s.demand.equal(&o.demand)
 }
 
 // past is what a task has behind it.
