@@ -35,13 +35,13 @@ func (b *builder) plan(ctx context.Context, d *bus.Delivery[event.ChangeReceived
 			return err
 		}
 		if verdict != nil {
-			return d.Emit(ctx, verdict)
+			return d.Emit(ctx, answered(d.Data.Change, nil, []event.Payload{verdict})...)
 		}
 		if digest, err = b.freeze(ctx, frozen); err != nil {
 			return err
 		}
 	}
-	return d.Emit(ctx, announce(frozen, digest)...)
+	return d.Emit(ctx, answered(d.Data.Change, frozen, announce(frozen, digest))...)
 }
 
 // frozen returns the plan that the run has already, or nil.
@@ -89,10 +89,11 @@ func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Pla
 	if wanted, why := definition.Triggered(def, change); !wanted {
 		return nil, event.ChangeIgnored{Kind: change.Kind, Reason: why}, nil
 	}
-	p, err := definition.Resolve(def, definition.Request{
-		Change: change, Changed: b.changed(ctx, change), Environment: b.config.Environment,
-		Presets: b.config.Presets, Set: b.config.Set, Select: b.config.Select,
-	})
+	request, err := b.request(change, b.changed(ctx, change))
+	if err != nil {
+		return nil, rejected(change, err), nil
+	}
+	p, err := definition.Resolve(def, request)
 	if err != nil {
 		return nil, rejected(change, err), nil
 	}
@@ -148,18 +149,7 @@ func (b *builder) changed(ctx context.Context, change release.Change) []string {
 }
 
 func rejected(change release.Change, err error) event.Payload {
-	out := event.RunRejected{Change: change}
-	var problems definition.Errors
-	if !errors.As(err, &problems) {
-		out.Problems = []event.Problem{{File: definitionFile, Message: err.Error()}}
-		return out
-	}
-	for _, p := range problems[:min(len(problems), 200)] {
-		out.Problems = append(out.Problems, event.Problem{
-			File: p.File, Line: int32(p.Line), Column: int32(p.Column), Message: p.Message, Hint: p.Hint,
-		})
-	}
-	return out
+	return event.RunRejected{Change: change, Problems: problemsOf(err)}
 }
 
 // announce is what follows from a plan: the run is planned, its build tasks are requested.

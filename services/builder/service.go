@@ -36,7 +36,7 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 		config.Planners = 2
 	}
 	b := &builder{config: config, deps: deps, git: cache}
-	says := []event.Type{event.TypeRunPlanned, event.TypeRunRejected, event.TypeChangeIgnored, event.TypeTaskRequested}
+	says := []event.Type{event.TypeRunPlanned, event.TypeRunRejected, event.TypeChangeIgnored, event.TypeTaskRequested, event.TypeCommentAnswered}
 	return service.Service{
 		Name: Name,
 		Doc:  "definition at the commit → plan; all builds in, stamped with the commit → candidate",
