@@ -27,7 +27,7 @@ func rootCommand() *cobra.Command {
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"serve":   {upCommand(), serveCommand(), runCommand()},
-		"define":  {planCommand(), lintCommand(), schemaCommand()},
+		"define":  {planCommand(), lintCommand(), schemaCommand(), rayCommand()},
 		"look":    lookCommands(),
 		"act":     actCommands(),
 		"operate": append(operateCommands(), topologyCommand()),
