@@ -20,7 +20,7 @@ type Config struct {
 	Projects  []Project `yaml:"projects"`
 }
 
-// Project is where the statuses of a project's commits go. Without a forge they go nowhere.
+// Project is where the statuses of a project's commits go, and the answers to comments. Without a forge they go nowhere.
 type Project struct {
 	Name    string `yaml:"name"`
 	Forge   string `yaml:"forge"` // "github", "gitlab", "gitea"
@@ -51,6 +51,7 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 			bus.Work("status-pending", nil, statuses.planned, bus.Workers(statusWorkers)),
 			bus.Work("status-rejected", nil, statuses.rejected, bus.Workers(statusWorkers)),
 			bus.Work("status-final", nil, statuses.finished, bus.Workers(statusWorkers)),
+			bus.Work("answer", nil, statuses.answered, bus.Workers(statusWorkers)),
 		},
 		Loops: []service.Loop{{Name: "fold", Hears: everything(), Run: r.fold}},
 		HTTP:  endpoints,

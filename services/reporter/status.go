@@ -3,7 +3,6 @@ package reporter
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"strings"
 	"time"
 
@@ -114,19 +113,18 @@ func (s *statuses) set(ctx context.Context, e event.Event, c release.Change, sta
 	if !ok || s.deps.Now().Sub(e.Time) > statusAge {
 		return nil
 	}
-	select {
-	case s.busy[p.Name] <- struct{}{}:
-		defer func() { <-s.busy[p.Name] }()
-	default:
-		return fault.Later(statusPause, "the forge of project %s is busy with another status", p.Name)
+	leave, err := s.enter(p)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	token, err := s.deps.Secret(p.Token)
 	if err != nil {
 		return fault.New(fault.Denied, "cannot set the status of commit %s: %w", c.Commit.Short(), err)
 	}
 	return forge.SetStatus(ctx, forge.StatusRequest{
 		Forge: p.Forge, BaseURL: p.BaseURL, Token: token, Repo: cmp.Or(p.Repo, c.Repo), Commit: c.Commit, State: state,
-		Context: statusContext, Description: text, TargetURL: s.public + "/runs/" + url.PathEscape(string(e.Run)),
+		Context: statusContext, Description: text, TargetURL: s.page(e.Run),
 	})
 }
 

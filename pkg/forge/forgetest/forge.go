@@ -14,7 +14,7 @@ import (
 )
 
 // Token is what the forge wants to be shown.
-const Token = "t0ken-of-the-forge"
+const Token = "token-forge"
 
 // Pull is a pull request.
 type Pull struct {
