@@ -1,0 +1,91 @@
+package ray
+
+import "strconv"
+
+// Budget is what a concurrency group lets run at once: tests whose weights sum up to no more than Limit.
+type Budget struct {
+	Group  string
+	Limit  int64
+	Weight int64 // of one test; 1 but for GPUs at Google
+}
+
+// AtOnce is how many tests of this weight run at once, which is Ray's own limit.
+func (b Budget) AtOnce() int64 { return b.Limit / b.Weight }
+
+// Slots is the group under a name of its own for each weight, for schedulers that count tests and know no weights.
+func (b Budget) Slots() (group string, limit int64) {
+	if b.Weight == 1 {
+		return b.Group, b.Limit
+	}
+	return b.Group + "-" + number64(b.Weight), b.AtOnce()
+}
+
+// band is one line of the table: the tests of at least so many GPUs, or vCPUs.
+type band struct {
+	from   int64
+	budget Budget
+}
+
+// bands is the table of the groups at one provider, from large to small. The first band that a test reaches is its group.
+type bands struct {
+	gpus, cpus []band
+	unknown    Budget
+}
+
+func aws() bands {
+	return bands{
+		gpus: []band{{9, Budget{"large-gpu", 4, 1}}, {1, Budget{"small-gpu", 8, 1}}},
+		cpus: []band{
+			{1025, Budget{"enormous", 1, 1}}, {513, Budget{"large", 8, 1}}, {129, Budget{"medium", 6, 1}},
+			{33, Budget{"small", 16, 1}}, {9, Budget{"tiny", 32, 1}}, {0, Budget{"minuscule", 128, 1}},
+		},
+		unknown: Budget{"small", 16, 1},
+	}
+}
+
+// gce has one group for all GPUs. Ray gives it four limits, by how many GPUs a test has: 4, 8, 16 and 32. A group can have
+// only one; all four say that no more than 32 GPUs are in use, and so that is the limit and the GPUs are the weight.
+func gce() bands {
+	return bands{
+		gpus: []band{
+			{8, Budget{"gpu-gce", 32, 8}}, {4, Budget{"gpu-gce", 32, 4}}, {2, Budget{"gpu-gce", 32, 2}}, {1, Budget{"gpu-gce", 32, 1}},
+		},
+		cpus: []band{
+			{1025, Budget{"enormous-gce", 1, 1}}, {513, Budget{"large-gce", 8, 1}}, {129, Budget{"medium-gce", 6, 1}},
+			{33, Budget{"small-gce", 16, 1}}, {9, Budget{"tiny-gce", 32, 1}}, {0, Budget{"minuscule-gce", 128, 1}},
+		},
+		unknown: Budget{"small-gce", 16, 1},
+	}
+}
+
+// BudgetOf returns the concurrency group of a cluster of a size.
+func BudgetOf(s Size, atGoogle bool) Budget {
+	table := aws()
+	if atGoogle {
+		table = gce()
+	}
+	for _, b := range table.gpus {
+		if s.GPUs >= b.from {
+			return b.budget
+		}
+	}
+	for _, b := range table.cpus {
+		if s.CPUs >= b.from {
+			return b.budget
+		}
+	}
+	return table.unknown
+}
+
+// Budget is the test's concurrency group: by the size of its compute file, that of small clusters when it cannot be told.
+func (t *Test) Budget() Budget {
+	if t.Cluster.Unknown == "" {
+		return BudgetOf(t.Cluster.Size, t.IsGCE())
+	}
+	if t.IsGCE() {
+		return gce().unknown
+	}
+	return aws().unknown
+}
+
+func number64(n int64) string { return strconv.FormatInt(n, 10) }

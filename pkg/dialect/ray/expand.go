@@ -1,0 +1,166 @@
+package ray
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/dialect/ray/pyyaml"
+)
+
+// maxTests bounds what variations and matrices may expand to.
+const maxTests = 10_000
+
+// raw is one test after expansion, before anything is known about its keys.
+type raw struct {
+	node       *pyyaml.Node
+	definition string // the name that it had in the file
+	suffix     string
+	matrix     map[string]string
+}
+
+// expander expands the definitions of one file.
+type expander struct {
+	*notes
+	defaults    *pyyaml.Node
+	definitions int
+	modern      bool // DEFAULTS or a matrix was used, which Ray knows since 2025
+	out         []raw
+}
+
+// file expands a file's definitions in order.
+func (x *expander) file(root *pyyaml.Node) {
+	switch {
+	case root.Kind == pyyaml.Null:
+		x.fail(root.At, "", "the file is empty, expected a list of test definitions")
+		return
+	case root.Kind != pyyaml.List:
+		x.fail(root.At, "", "expected a list of test definitions, found %s; is this a release test file?", kindName(root))
+		return
+	}
+	for _, one := range root.Items {
+		if one.Kind != pyyaml.Map {
+			x.fail(one.At, "", "%s is not of type 'object'", pyyaml.Repr(one))
+			continue
+		}
+		x.entry(one)
+	}
+}
+
+func kindName(n *pyyaml.Node) string {
+	if n.Kind == pyyaml.Map {
+		return "a map"
+	}
+	return pyyaml.Repr(n)
+}
+
+// entry expands one definition; one that is named DEFAULTS lies under every definition after it, until the next.
+func (x *expander) entry(n *pyyaml.Node) {
+	if name := n.Get("name"); name != nil && name.Kind == pyyaml.String && name.Text == "DEFAULTS" {
+		x.defaults, x.modern = n, true
+		return
+	}
+	x.definitions++
+	if x.defaults != nil {
+		merged, ok := x.merged(x.defaults.Without("name"), n, nameOf(n))
+		if !ok {
+			return
+		}
+		merged.At = n.At
+		n = merged
+	}
+	switch {
+	case n.Has("matrix") && n.Has("variations"):
+		x.fail(place(n, "matrix"), nameOf(n), "You can't specify both 'matrix' and 'variations' in a test definition")
+	case n.Has("matrix"):
+		x.matrix(n)
+	case n.Has("variations"):
+		x.variations(n)
+	default:
+		x.add(raw{node: n, definition: nameOf(n)})
+	}
+}
+
+func nameOf(n *pyyaml.Node) string {
+	name := n.Get("name")
+	if name == nil || name.Kind >= pyyaml.List {
+		return "(unnamed)"
+	}
+	return pyyaml.Str(name)
+}
+
+func (x *expander) add(r raw) {
+	if len(x.out) == maxTests {
+		x.fail(r.node.At, r.definition, "the file expands to more than %d tests", maxTests)
+	}
+	if len(x.out) < maxTests {
+		x.out = append(x.out, r)
+	}
+}
+
+// merged lays one map over another and notes where that is not possible.
+func (x *expander) merged(under, over *pyyaml.Node, test string) (*pyyaml.Node, bool) {
+	out, err := merge(under, over)
+	var cannot *cannotMerge
+	if errors.As(err, &cannot) {
+		x.fail(cannot.at, test, "%s", cannot.Error())
+		return nil, false
+	}
+	return out, true
+}
+
+// variations makes a test of each variation, laid over the definition.
+func (x *expander) variations(n *pyyaml.Node) {
+	name, list := nameOf(n), n.Get("variations")
+	base := n.Without("variations")
+	if list.Kind == pyyaml.Null || list.Kind == pyyaml.List && len(list.Items) == 0 {
+		x.fail(list.At, name, "%s has invalid definition: variations field cannot be empty in a test definition", name)
+		return
+	}
+	if list.Kind != pyyaml.List {
+		x.fail(list.At, name, "%s is not of type 'array'", pyyaml.Repr(list))
+		return
+	}
+	for _, v := range list.Items {
+		if v.Kind != pyyaml.Map {
+			x.fail(v.At, name, "%s is not of type 'object'", pyyaml.Repr(v))
+			continue
+		}
+		suffix := v.Get("__suffix__")
+		if suffix == nil {
+			x.fail(v.At, name, "%s has invalid definition: missing __suffix__ field in a variation", name)
+			continue
+		}
+		text := pyyaml.Str(suffix)
+		named := base.With("name", pyyaml.NewString(name+"."+text, place(base, "name")))
+		if out, ok := x.merged(named, v.Without("__suffix__"), name+"."+text); ok {
+			x.add(raw{node: out, definition: name, suffix: text})
+		}
+	}
+}
+
+// replaceAll puts values for "{{ name }}" into every string of a tree.
+func replaceAll(n *pyyaml.Node, values []binding) *pyyaml.Node {
+	out := *n
+	switch n.Kind {
+	case pyyaml.String:
+		if !strings.Contains(n.Text, "{{") {
+			return n
+		}
+		for _, b := range values {
+			out.Text = b.pattern.ReplaceAllLiteralString(out.Text, b.value)
+		}
+	case pyyaml.List:
+		out.Items = make([]*pyyaml.Node, len(n.Items))
+		for i, item := range n.Items {
+			out.Items[i] = replaceAll(item, values)
+		}
+	case pyyaml.Map:
+		out.Entries = make([]pyyaml.Entry, len(n.Entries))
+		for i, e := range n.Entries {
+			out.Entries[i] = pyyaml.Entry{Key: e.Key, Value: replaceAll(e.Value, values)}
+		}
+	default:
+		return n
+	}
+	return &out
+}

@@ -1,0 +1,110 @@
+package ray
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/dialect/ray/pyyaml"
+)
+
+// Problem is one thing that is wrong with a suite, at its place.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`   // from 1; 0 when the problem is not at a place in the text
+	Column  int    `json:"column,omitempty"` // from 1, in characters
+	Test    string `json:"test,omitempty"`   // the first test that it was found in
+	Message string `json:"message"`          // in the words of Ray's own validation where it has one for this
+	Hint    string `json:"hint,omitempty"`   // what to do next
+}
+
+// String is the problem as a person reads it.
+func (p Problem) String() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
+	}
+	b.WriteString(": ")
+	if p.Test != "" {
+		fmt.Fprintf(&b, "test %s: ", p.Test)
+	}
+	b.WriteString(p.Message)
+	if p.Hint != "" {
+		b.WriteString("\n    hint: " + p.Hint)
+	}
+	return b.String()
+}
+
+// Problems is every problem that was found in one pass.
+type Problems []Problem
+
+// Error prints all problems, and how many tests they are in.
+func (p Problems) Error() string {
+	lines := make([]string, 0, len(p)+1)
+	tests := map[string]bool{}
+	for _, one := range p {
+		lines = append(lines, one.String())
+		tests[one.Test] = true
+	}
+	delete(tests, "")
+	if len(tests) > 0 {
+		lines = append(lines, fmt.Sprintf("Release test configuration error: Found %d test validation errors.", len(tests)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sorted orders problems by their place and drops what is said twice of one place.
+func (p Problems) sorted() Problems {
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	type place struct {
+		file         string
+		line, column int
+		message      string
+	}
+	seen := map[place]bool{}
+	var out Problems
+	for _, one := range p {
+		at := place{one.File, one.Line, one.Column, one.Message}
+		if !seen[at] {
+			seen[at] = true
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// orNil keeps an empty list from becoming a non-nil error.
+func (p Problems) orNil() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
+const maxProblems = 1_000 // more than a person reads; bounds what a hostile suite can make us write
+
+// notes collects problems and warnings.
+type notes struct {
+	problems Problems
+	warnings Problems
+}
+
+func (n *notes) fail(at pyyaml.Pos, test, format string, args ...any) {
+	if len(n.problems) < maxProblems {
+		n.problems = append(n.problems, problem(at, test, fmt.Sprintf(format, args...)))
+	}
+}
+
+func (n *notes) warn(at pyyaml.Pos, test, format string, args ...any) {
+	if len(n.warnings) < maxProblems {
+		n.warnings = append(n.warnings, problem(at, test, fmt.Sprintf(format, args...)))
+	}
+}
+
+func problem(at pyyaml.Pos, test, message string) Problem {
+	return Problem{File: at.File, Line: at.Line, Column: at.Column, Test: test, Message: message}
+}

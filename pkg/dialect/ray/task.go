@@ -1,0 +1,170 @@
+package ray
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// TaskOptions are what tests do not say about where and how they run.
+type TaskOptions struct {
+	Pool        string            // "default" when empty
+	Provider    string            // of clusters; empty: no lease is asked for
+	Environment string            // of every test, instead of its own
+	Variables   map[string]string // set by the caller: before what the environment's file says
+	Priority    int32
+	NoLimits    bool // no concurrency groups
+}
+
+// Tasks makes the tasks of a plan of what was selected.
+func (s *Suite) Tasks(steps []Step, o TaskOptions) ([]plan.Task, error) {
+	tasks := make([]plan.Task, 0, len(steps))
+	used := map[release.TaskID]bool{}
+	for _, step := range steps {
+		environment, err := s.ChooseEnvironment(o.Environment, step.Test)
+		if err != nil {
+			return nil, err
+		}
+		t := task(step, environment, o)
+		if used[t.ID] {
+			t.ID = release.TaskID(release.Slug(string(t.ID) + "-" + release.Derive(step.Test.File, strconv.Itoa(step.Test.Line), t.Name)[:8]))
+		}
+		for i := 2; used[t.ID]; i++ {
+			t.ID = release.TaskID(release.Derive(step.Test.File, t.Name, strconv.Itoa(i)))
+		}
+		used[t.ID] = true
+		tasks = append(tasks, t)
+	}
+	return tasks, nil
+}
+
+// task makes the task of one run of a test.
+func task(step Step, environment Environment, o TaskOptions) plan.Task {
+	t := step.Test
+	name := t.Label(step)
+	out := plan.Task{
+		ID: taskID(name), Name: name, Job: t.Definition, Kind: release.Test, Pool: o.Pool, Matrix: t.Matrix,
+		Variables: Layer(t.variables(), environment.Variables, o.Variables), Tags: t.tags(environment.Name),
+		Resources: t.resources(), TimeoutS: float64(max(t.Run.Timeout, 0)), Timeouts: t.timeouts(), Retry: retries(),
+		Stage: "test-1", Smoke: t.IsSmoke, Group: t.Group, Team: t.Team, Owner: t.Team, Frequency: string(t.Frequency),
+		Priority: o.Priority, SoftFail: !t.Stable, Stable: t.Stable, Prepare: t.Run.Prepare, Run: t.Command(),
+		LongRunning: t.Run.LongRunning, Directory: t.Directory(), Outputs: t.outputs(), Why: step.Why,
+	}
+	if out.Pool == "" {
+		out.Pool = "default"
+	}
+	budget := t.Budget()
+	out.Why += "; " + t.sizeText(budget)
+	if !o.NoLimits {
+		group, limit := budget.Slots()
+		out.Concurrency, out.GroupLimit = group, int32(limit)
+	}
+	if o.Provider != "" {
+		out.Lease = release.LeaseRequest{Provider: o.Provider, Nodes: 1}
+	}
+	return out
+}
+
+// Label is the name of one run of a test, for people.
+func (t *Test) Label(step Step) string {
+	name := t.Name
+	if t.IsSmoke {
+		name += " [smoke test]"
+	}
+	if step.Of > 1 {
+		name += fmt.Sprintf(" (%d)", step.Run)
+	}
+	return name
+}
+
+// taskID makes an id of a name: "microbenchmark.aws (1)" is "microbenchmark_aws_1".
+func taskID(name string) release.TaskID {
+	out := make([]byte, 0, len(name))
+	for _, r := range name {
+		switch {
+		case r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			out = append(out, byte(r))
+		case len(out) > 0 && out[len(out)-1] != '_':
+			out = append(out, '_')
+		}
+	}
+	for len(out) > 0 && out[len(out)-1] == '_' {
+		out = out[:len(out)-1]
+	}
+	if len(out) == 0 {
+		return release.TaskID("test-" + release.Derive(name)[:8])
+	}
+	return release.TaskID(release.Slug(string(out)))
+}
+
+// tags say what a test needs of the place that it runs at.
+func (t *Test) tags(environment string) []string {
+	return []string{"env:" + environment, "python:" + t.Python, "byod:" + t.Cluster.Byod.Type, "type:" + t.Run.Type}
+}
+
+func (t *Test) resources() map[string]float64 {
+	out := map[string]float64{}
+	for name, n := range map[string]int64{"cpu": t.Cluster.Size.CPUs, "gpu": t.Cluster.Size.GPUs, "nodes": t.Nodes()} {
+		if n > 0 {
+			out[name] = float64(n)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// variables are what the test itself sets; a provider of clusters finds there what to make.
+func (t *Test) variables() map[string]string {
+	out := Layer(t.Cluster.Byod.RuntimeEnv)
+	out["RAY_TEST_NAME"] = t.Name
+	out["RAY_CLUSTER_COMPUTE"] = t.ComputePath()
+	if t.IsSmoke {
+		out["IS_SMOKE_TEST"] = "1"
+	}
+	if w := t.Run.Wait; w != nil {
+		out["RAY_WAIT_FOR_NODES"] = strconv.FormatInt(w.Nodes, 10)
+		out["RAY_WAIT_FOR_NODES_TIMEOUT"] = strconv.FormatInt(w.Timeout, 10)
+	}
+	return out
+}
+
+// timeouts bound the command by the test's own timeout, and what goes before it by the times for nodes and prepare command.
+func (t *Test) timeouts() release.Timeouts {
+	seconds := func(n int64) release.Duration {
+		return release.Duration(time.Duration(min(max(n, 0), 1<<31)) * time.Second)
+	}
+	return release.Timeouts{Command: seconds(t.Run.Timeout), Prepare: seconds(t.WaitTimeout() + t.Run.PrepareTimeout)}
+}
+
+// retries are by cause: what the platform did is tried again, at most once and after 30 to 90 minutes where it is a matter of
+// capacity; what the test did never is.
+func retries() []release.Retry {
+	return []release.Retry{
+		{Class: release.ClassLost, Limit: 1},
+		{Class: release.ClassInfra, Limit: 1, Wait: release.Duration(time.Minute), Max: release.Duration(10 * time.Minute)},
+		{Class: release.ClassInfraTimeout, Limit: 1, Wait: release.Duration(30 * time.Minute), Max: release.Duration(90 * time.Minute)},
+	}
+}
+
+// outputs is the artifact of a test that leaves one in its working directory; one elsewhere is the cluster's to hand over.
+func (t *Test) outputs() []plan.Output {
+	if p := t.Run.ArtifactPath; p != "" && !path.IsAbs(p) {
+		return []plan.Output{{Type: "artifact", Path: path.Join(t.Directory(), p), Optional: true}}
+	}
+	return nil
+}
+
+// sizeText explains a concurrency group.
+func (t *Test) sizeText(b Budget) string {
+	group, limit := b.Slots()
+	if t.Cluster.Unknown != "" {
+		return fmt.Sprintf("group %s of %d: %s", group, limit, t.Cluster.Unknown)
+	}
+	return fmt.Sprintf("group %s of %d: %d vCPUs, %d GPUs", group, limit, t.Cluster.Size.CPUs, t.Cluster.Size.GPUs)
+}
