@@ -17,15 +17,23 @@ func (p *sluice) configure() (string, error) {
 	if err := l.Close(); err != nil {
 		return "", err
 	}
-	secrets, file := filepath.Join(p.dir, "secrets"), filepath.Join(p.dir, "installation.yaml")
-	if err := os.WriteFile(secrets, []byte("HOOK="+secret+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(p.secrets(), []byte("HOOK="+secret+"\nBUS="+busToken+"\n"), 0o600); err != nil {
 		return "", err
 	}
+	return p.write("installation.yaml", "listen: 127.0.0.1:0", p.executors)
+}
+
+func (p *sluice) secrets() string { return filepath.Join(p.dir, "secrets") }
+
+// write writes the file of an installation.
+func (p *sluice) write(name, nats, executors string) (string, error) {
+	file := filepath.Join(p.dir, name)
 	return file, os.WriteFile(file, fmt.Appendf(nil, `
-nats: {listen: "127.0.0.1:0"}
+nats: {%s, token: BUS}
+blobs: file://%s/blobs
 secrets: [%s]
 projects:
   - {name: bench, forge: gitea, repo: %s, clone_url: "file://%s", branches: [none], secrets: [HOOK]}
-executors: [{pool: default, slots: %d}]
-`, secrets, repo, p.bare, slots), 0o600)
+executors: [%s]
+`, nats, p.dir, p.secrets(), repo, p.bare, executors), 0o600)
 }

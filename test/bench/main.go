@@ -7,10 +7,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -43,47 +46,49 @@ func main() {
 	asJSON := flag.Bool("json", false, "print JSON")
 	binary := flag.String("sluice", "bin/sluice", "the binary to measure")
 	tasks := flag.Int("tasks", 1000, "no-op tasks of the throughput run")
-	only := flag.String("only", "", "measure this alone: idle, webhook, start or tasks")
+	only := flag.String("only", "", "measure these alone, separated by commas: "+strings.Join(names(), ", "))
+	history := flag.Int("history", 100_000, "facts of history in the restart")
+	most := flag.Int("most", 10_000, "tasks of the largest run whose cost is compared with that of a small one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	rows, err := bench(ctx, *binary, *tasks, *only)
+	b := bench{binary: *binary, tasks: *tasks, history: *history, most: *most}
+	rows, err := b.run(ctx, *only)
 	stop()
-	if err == nil {
-		err = print(rows, *asJSON)
-	}
+	err = errors.Join(err, print(rows, *asJSON)) // what was measured is told although the rest failed
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// bench measures the limits, then Sluice.
-func bench(ctx context.Context, binary string, tasks int, only string) ([]row, error) {
-	steps, err := choose(only, tasks)
+// bench is what is measured.
+type bench struct {
+	binary               string
+	tasks, history, most int
+	dir                  string
+}
+
+// run measures the limits, then Sluice.
+func (b *bench) run(ctx context.Context, only string) ([]row, error) {
+	steps, err := choose(only)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "sluice-bench-")
-	if err != nil {
+	if b.dir, err = os.MkdirTemp("", "sluice-bench-"); err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	l, err := newLimits(ctx, dir)
+	defer func() { _ = os.RemoveAll(b.dir) }()
+	l, err := newLimits(ctx, b.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer l.close()
-	p, err := start(ctx, binary, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer p.stop()
 	var rows []row
 	for _, step := range steps {
 		say("measuring " + step.name)
-		more, err := between(ctx, l, p, step)
+		more, err := b.between(ctx, l, step)
 		if err != nil {
-			return rows, fmt.Errorf("cannot measure %s: %w\n%s", step.name, err, p.tail())
+			return rows, fmt.Errorf("cannot measure %s: %w", step.name, err)
 		}
 		rows = append(rows, more...)
 	}
@@ -91,14 +96,14 @@ func bench(ctx context.Context, binary string, tasks int, only string) ([]row, e
 }
 
 // between measures the machine before a step and after it: other programs on it come and go.
-func between(ctx context.Context, l *limits, p *sluice, s step) ([]row, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+func (b *bench) between(ctx context.Context, l *limits, s step) ([]row, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	before, err := l.measure(ctx)
 	if err != nil {
 		return nil, err
 	}
-	judge, err := s.run(ctx, l, p)
+	judge, err := s.run(ctx, b, l)
 	if err != nil {
 		return nil, err
 	}
@@ -115,27 +120,71 @@ type judgement func(machine) []row
 // step is what -only chooses.
 type step struct {
 	name string
-	run  func(context.Context, *limits, *sluice) (judgement, error)
+	run  func(context.Context, *bench, *limits) (judgement, error)
 }
 
-func choose(only string, tasks int) ([]step, error) {
-	steps := []step{
-		{"idle", measureIdle},
-		{"webhook", measureWebhook},
-		{"start", measureStart},
-		{"tasks", func(ctx context.Context, _ *limits, p *sluice) (judgement, error) {
-			return measureThroughput(ctx, p, tasks)
-		}},
+func steps() []step {
+	return []step{
+		{"idle", alone(withSlots(slots), measureIdle)},
+		{"webhook", alone(withSlots(slots), measureWebhook)},
+		{"start", alone(withSlots(slots), measureStart)},
+		{"tasks", measureThroughput},
+		{"fan", alone(withSlots(slots), measureFan)},
+		{"grow", measureGrowth},
+		{"killed", measureKilled},
+		{"restart", measureRestart},
+		{"logs", alone(withSlots(slots), measureLogs)},
+		{"queue", measureQueue},
+		{"plan", measurePlan},
 	}
-	if only == "" {
-		return steps, nil
+}
+
+func names() []string {
+	var out []string
+	for _, s := range steps() {
+		out = append(out, s.name)
 	}
-	for _, s := range steps {
-		if s.name == only {
-			return []step{s}, nil
+	return out
+}
+
+// alone gives a measurement a Sluice of its own.
+func alone(executors string, measure func(context.Context, *limits, *sluice) (judgement, error)) func(context.Context, *bench, *limits) (judgement, error) {
+	return func(ctx context.Context, b *bench, l *limits) (judgement, error) {
+		p, err := b.start(ctx, executors)
+		if err != nil {
+			return nil, err
 		}
+		defer p.stop()
+		judge, err := measure(ctx, l, p)
+		if err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, p.tail())
+		}
+		return judge, nil
 	}
-	return nil, fmt.Errorf("cannot measure %q: expected idle, webhook, start or tasks", only)
+}
+
+// start starts Sluice in a new directory.
+func (b *bench) start(ctx context.Context, executors string) (*sluice, error) {
+	dir, err := os.MkdirTemp(b.dir, "up-")
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, b.binary, dir, executors)
+}
+
+func choose(only string) ([]step, error) {
+	if only == "" {
+		return steps(), nil
+	}
+	var out []step
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.Index(names(), name)
+		if i < 0 {
+			return nil, fmt.Errorf("cannot measure %q: expected some of %s", name, strings.Join(names(), ", "))
+		}
+		out = append(out, steps()[i])
+	}
+	return out, nil
 }
 
 func say(text string) { fmt.Fprintln(os.Stderr, text+" …") }

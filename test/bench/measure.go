@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
@@ -82,8 +81,8 @@ func measureWebhook(ctx context.Context, l *limits, p *sluice) (judgement, error
 }
 
 // measureStart announces commits of one task each, one after the other, and looks when the task's process started.
-func measureStart(ctx context.Context, _ *limits, p *sluice) (judgement, error) {
-	probe := probe{path: p.dir + "/probe", out: p.dir + "/started"}
+func measureStart(ctx context.Context, l *limits, p *sluice) (judgement, error) {
+	probe := probe{path: l.probe.path, out: p.dir + "/started"}
 	var fromRequest, fromHook []float64
 	for i := range 40 {
 		commit, err := p.commit(ctx, oneTask(probe))
@@ -128,82 +127,4 @@ func at(facts []event.Event, t event.Type) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// measureThroughput runs many tasks that do nothing, after some runs of few.
-func measureThroughput(ctx context.Context, p *sluice, tasks int) (judgement, error) {
-	var few []float64
-	for range 5 {
-		facts, err := p.noops(ctx, 10)
-		if err != nil {
-			return nil, err
-		}
-		few = append(few, untilFirst(facts))
-	}
-	before, err := p.cpu()
-	if err != nil {
-		return nil, err
-	}
-	facts, err := p.noops(ctx, tasks)
-	if err != nil {
-		return nil, err
-	}
-	after, err := p.cpu()
-	if err != nil {
-		return nil, err
-	}
-	resident, err := p.resident()
-	return func(m machine) []row {
-		return judgeThroughput(m, tasks, facts, after-before, quantile(few, 0.5), resident)
-	}, err
-}
-
-func judgeThroughput(m machine, tasks int, facts []event.Event, cpu, few, resident float64) []row {
-	first, last := span(facts)
-	rate := float64(tasks) / last.Sub(first).Seconds()
-	perTask := 1000 * (cpu/float64(tasks) - m.execCPU)
-	return []row{
-		measured(fmt.Sprintf("no-op tasks per second (%d, %d slots)", tasks, slots), rate, "/s", m.execRate, "sh started and ended, 8 at a time", 0.4, true),
-		measured("  against the stream", rate, "/s", m.stream/3, "a third of the durable publishes/s", 0.4, true),
-		measured("CPU per task beyond fork/exec", perTask, "ms", 0.4, "the goal itself", 1, false),
-		measured(fmt.Sprintf("first of %d tasks started after", tasks), 1000*untilFirst(facts), "ms",
-			1000*few, "the first of 10 tasks", 1.5, false),
-		measured(fmt.Sprintf("resident memory, %d tasks", tasks), resident, "MiB", 120, "the goal itself", 1, false),
-	}
-}
-
-// noops runs a number of tasks that do nothing.
-func (p *sluice) noops(ctx context.Context, tasks int) ([]event.Event, error) {
-	var numbers []string
-	for i := range tasks {
-		numbers = append(numbers, fmt.Sprintf("%q", fmt.Sprint(i)))
-	}
-	commit, err := p.commit(ctx, "project: bench\nbuilds:\n  noop: {matrix: {n: ["+strings.Join(numbers, ", ")+"]}, run: \":\", checkout: none}\n"+rest)
-	if err != nil {
-		return nil, err
-	}
-	run, err := p.announce(ctx, commit)
-	if err != nil {
-		return nil, err
-	}
-	return p.finish(ctx, run)
-}
-
-// untilFirst is from the plan to the first start of a task, in seconds.
-func untilFirst(facts []event.Event) float64 {
-	return at(facts, event.TypeTaskStarted).Sub(at(facts, event.TypeRunPlanned)).Seconds()
-}
-
-// span is from the first request of a task to the last end of a build.
-func span(facts []event.Event) (first, last time.Time) {
-	first = at(facts, event.TypeTaskRequested)
-	for _, e := range facts {
-		switch e.Type {
-		case event.TypeTaskFinished:
-			last = e.Time
-		case event.TypeCandidateAssembled: // the builds are over
-			return first, last
-		}
-	}
-	return first, last
 }

@@ -24,24 +24,40 @@ import (
 )
 
 const (
-	repo   = "acme/bench"
-	secret = "bench-secret"
-	slots  = 8
+	repo     = "acme/bench"
+	secret   = "bench-secret"
+	busToken = "bench-token"
+	slots    = 8
 )
 
 // sluice is `sluice up` in a process of its own, with one project.
 type sluice struct {
+	binary string
 	dir    string
+	config string
 	cmd    *exec.Cmd
 	url    string
+	nats   string // of its bus, for services in other processes
+	token  string
 	bus    *bus.Bus
 	origin string // work tree that is pushed from
 	bare   string // what Sluice fetches from
 	number int
+
+	executors string // as the installation's file lists them
 }
 
-func start(ctx context.Context, binary, dir string) (*sluice, error) {
-	p := &sluice{dir: dir, origin: filepath.Join(dir, "project"), bare: filepath.Join(dir, "project.git")}
+// withSlots is one executor, which runs so many tasks at once.
+func withSlots(n int) string { return fmt.Sprintf("{pool: default, slots: %d}", n) }
+
+// start starts Sluice in a directory of its own.
+func start(ctx context.Context, binary, dir, executors string) (*sluice, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	p := &sluice{
+		binary: binary, dir: dir, origin: filepath.Join(dir, "project"), bare: filepath.Join(dir, "project.git"), executors: executors,
+	}
 	for _, args := range [][]string{{"init", "-q", "--bare", "--initial-branch=master", p.bare}, {"init", "-q", "--initial-branch=master", p.origin}} {
 		if err := git(ctx, dir, args...); err != nil {
 			return nil, err
@@ -50,26 +66,34 @@ func start(ctx context.Context, binary, dir string) (*sluice, error) {
 	if err := git(ctx, p.origin, "remote", "add", "origin", "file://"+p.bare); err != nil {
 		return nil, err
 	}
-	config, err := p.configure()
-	if err != nil {
+	var err error
+	if p.config, err = p.configure(); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(dir, "sluice.log"))
+	return p, p.up(ctx)
+}
+
+// up starts the process, and waits until it says where it is.
+func (p *sluice) up(ctx context.Context) error {
+	log, err := os.OpenFile(filepath.Join(p.dir, "sluice.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = log.Close() }()
-	p.cmd = exec.Command(binary, "up", "--dir", filepath.Join(dir, "sluice"), "--listen", p.url[len("http://"):], "--config", config, "--log", "warn")
+	if err := os.Remove(filepath.Join(p.dir, "sluice", "connection.json")); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	p.cmd = exec.Command(p.binary, "up", "--dir", filepath.Join(p.dir, "sluice"), "--listen", p.url[len("http://"):], "--config", p.config, "--log", "warn")
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("cannot start %s: %w; build it with make build", binary, err)
+		return fmt.Errorf("cannot start %s: %w; build it with make build", p.binary, err)
 	}
 	if err := p.connect(ctx); err != nil {
 		p.stop()
-		return nil, fmt.Errorf("%w\n%s", err, p.tail())
+		return fmt.Errorf("%w\n%s", err, p.tail())
 	}
-	return p, nil
+	return nil
 }
 
 // connect waits until Sluice says where its bus is.
@@ -92,6 +116,7 @@ func (p *sluice) connect(ctx context.Context) error {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	p.nats, p.token = c.NATS, c.Token
 	var err error
 	p.bus, err = bus.Connect(ctx, c.NATS, bus.Options{Name: "bench", Token: c.Token})
 	return err
@@ -100,14 +125,20 @@ func (p *sluice) connect(ctx context.Context) error {
 func (p *sluice) stop() {
 	if p.bus != nil {
 		p.bus.Close()
+		p.bus = nil
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	end(p.cmd, syscall.SIGTERM)
+}
+
+// end ends a process with a signal, and kills it when that has not helped after half a minute.
+func end(cmd *exec.Cmd, signal syscall.Signal) {
+	_ = cmd.Process.Signal(signal)
 	done := make(chan struct{})
-	go func() { _ = p.cmd.Wait(); close(done) }()
+	go func() { _ = cmd.Wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(30 * time.Second):
-		_ = p.cmd.Process.Kill()
+		_ = cmd.Process.Kill()
 		<-done
 	}
 }
