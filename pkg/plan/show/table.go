@@ -198,8 +198,31 @@ func (t *table) gate() {
 	if n := t.plan.Release.Approvals; n > 0 {
 		t.line("  approved by %s", count(int(n), "person"))
 	}
+	t.mayPublish()
 	if idle := t.notRequired(); len(idle) > 0 {
 		t.line("  (not required: %s)", clean(t.list(idle, 3)))
+	}
+}
+
+// mayPublish prints what the gate demands of the change itself, and whether this one meets it.
+func (t *table) mayPublish() {
+	c := t.plan.Change
+	on := t.plan.Gate.On
+	if len(on) == 0 {
+		on = []string{string(release.Push)}
+	}
+	met := "met"
+	if !slices.Contains(on, string(c.Kind)) {
+		met = "not met, this is a " + strings.ReplaceAll(string(c.Kind), "_", " ")
+	}
+	t.line("  the change is a %s: %s", clean(strings.Join(on, " or a ")), clean(met))
+	allowed, why := t.plan.Release.Allows(c)
+	if met = "met, "; !allowed {
+		met = "not met, "
+	}
+	t.line("  the change may publish: %s", clean(met+why))
+	if len(t.plan.Targets) == 0 && !slices.ContainsFunc(t.plan.Skipped, func(s plan.Skipped) bool { return strings.HasPrefix(s.Name, "publish ") }) {
+		t.line("  (then nothing is published: the definition names no target)")
 	}
 }
 
