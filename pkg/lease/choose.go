@@ -125,5 +125,5 @@ func (t *Table) fresh(p *place, c *claim, now time.Time) bool {
 		return true
 	}
 	age := now.Sub(s.healthy)
-	return !s.healthy.IsZero() && (age < t.cfg.Fresh && age > -t.cfg.Fresh || !s.healthy.Before(c.first))
+	return !s.healthy.IsZero() && (s.checked > c.heard || age < t.cfg.Fresh && age > -t.cfg.Fresh)
 }

@@ -16,6 +16,7 @@ type Config struct {
 	Quarantine time.Duration // until a place in quarantine is tried again; 1h
 	Unstarted  time.Duration // that a clean or check waits for an executor; 1h
 	Overrun    time.Duration // beyond LeaseRequest.For, until a lease ends without its holder; 15m
+	Providers  []string      // that have places of their own, even before the first is registered
 }
 
 func (c Config) withDefaults() Config {

@@ -151,7 +151,7 @@ func (j *judgement) judgeTenure(h *hold) {
 	if !h.started || j.living(h.holder) {
 		until := j.now.Add(j.t.cfg.Term)
 		if limit := j.t.limit(h); limit > 0 {
-			until = earlier(until, h.at.Add(limit))
+			until = earlier(until, j.t.most(h, limit))
 		}
 		j.renew(h, until)
 		return
@@ -177,7 +177,7 @@ func (j *judgement) renew(h *hold, until time.Time) {
 // without it only when that does not obey.
 func (j *judgement) exceeded(h *hold) bool {
 	limit := j.t.limit(h)
-	if limit <= 0 || !j.at(h.at.Add(limit)) {
+	if limit <= 0 || !j.at(j.due(h, j.t.most(h, limit), limit)) {
 		return false
 	}
 	why := "it has held " + j.p.name.String() + " for " + limit.String() + ", as long as it asked for"
@@ -186,11 +186,16 @@ func (j *judgement) exceeded(h *hold) bool {
 			Task: h.holder.Task, Attempt: h.holder.Attempt, Reason: why,
 		}})
 	}
-	end := j.due(h, h.at.Add(limit+j.t.cfg.Overrun), limit+j.t.cfg.Overrun)
+	end := j.due(h, j.t.most(h, limit).Add(j.t.cfg.Overrun), j.t.cfg.Overrun)
 	if j.at(end) {
 		j.end(h, why+", and did not stop")
 	}
 	return true
+}
+
+// most is when a lease has been held for as long as may be, by the clock that granted it.
+func (t *Table) most(h *hold, limit time.Duration) time.Time {
+	return h.first.Add(limit - min(limit, t.cfg.Term))
 }
 
 // undone says why a lease is given back under which nothing was dispatched; "" while it may still be.

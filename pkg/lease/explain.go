@@ -107,7 +107,7 @@ func (v *Place) describe(s *standing) {
 	default:
 		v.State = Free
 	}
-	if s.complain != "" && len(s.live) == 0 {
+	if s.complain != "" && len(s.live) == 0 && v.State != Quarantined {
 		v.Reason = joined(v.Reason, s.complain)
 	}
 }
@@ -152,6 +152,9 @@ func joined(a, b string) string {
 func (t *Table) wait(c *claim, now time.Time) Wait {
 	places := t.matching(c.Request)
 	need := int(c.Request.Count())
+	if len(places) == 0 && !t.registered(c.Request.Provider) {
+		return Wait{Since: c.first, Reason: "no place of " + c.Request.Provider + " is registered yet"}
+	}
 	if len(places) < need {
 		return Wait{Never: true, Since: c.first, Reason: t.never(c.Request, len(places))}
 	}

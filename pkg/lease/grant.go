@@ -41,8 +41,9 @@ type claim struct {
 	Ask
 	asked time.Time // the last time
 	first time.Time
-	short bool // it could not be met then
-	had   int  // places that it had then
+	heard uint64 // the newest fact at that time
+	short bool   // it could not be met then
+	had   int    // places that it had then
 }
 
 // Grant answers an ask. Asked again, it answers the same until facts say otherwise: an ask that waits keeps its turn, and
@@ -55,9 +56,9 @@ func (t *Table) Grant(ask Ask, now time.Time) Answer {
 	}
 	c := t.claim(ask, now)
 	mine := t.held(ask.Holder)
-	if len(mine) >= int(ask.Request.Count()) {
+	if need := int(ask.Request.Count()); len(mine) >= need {
 		c.short = false
-		return Answer{Held: true, Lease: t.lease(ask, mine)}
+		return Answer{Held: true, Lease: t.lease(ask, mine[:need])} // two schedulers may have granted more
 	}
 	t.lapse(now)
 	if t.promised(ask.Holder) {
@@ -89,6 +90,13 @@ func (t *Table) Drop(ref event.AttemptRef) {
 
 // known reports whether a provider has, or had, places of its own. One that has none makes them for each attempt.
 func (t *Table) known(provider string) bool {
+	if slices.Contains(t.cfg.Providers, provider) {
+		return true
+	}
+	return t.registered(provider)
+}
+
+func (t *Table) registered(provider string) bool {
 	i, _ := slices.BinarySearchFunc(t.order, provider, func(p *place, s string) int { return cmp.Compare(p.name.provider, s) })
 	return i < len(t.order) && t.order[i].name.provider == provider
 }
@@ -98,7 +106,7 @@ func (t *Table) claim(ask Ask, now time.Time) *claim {
 	c := t.claims[ask.Holder]
 	switch {
 	case c == nil:
-		c = &claim{first: now}
+		c = &claim{first: now, heard: t.seq}
 		t.claims[ask.Holder] = c
 	case c.Priority == ask.Priority && c.Since.Equal(ask.Since):
 		c.Request, c.asked = ask.Request, now
@@ -158,19 +166,18 @@ func (t *Table) grant(c *claim, chosen []*place, now time.Time) []event.LeaseGra
 		t.promises = append(t.promises, p)
 		out = append(out, event.LeaseGranted{
 			Provider: p.name.provider, Place: p.name.place, Token: p.promise.token, Holder: c.Holder, Shared: c.Request.Shared,
-			Until: t.until(now, now, c.Request).UTC(), Reason: "its turn, at priority " + number(int64(c.Priority)),
+			Until: t.until(now, c.Request).UTC(), Reason: "its turn, at priority " + number(int64(c.Priority)),
 		})
 	}
 	return out
 }
 
-// until is when a lease ends unless it is renewed.
-func (t *Table) until(granted, now time.Time, r release.LeaseRequest) time.Time {
-	end := now.Add(t.cfg.Term)
-	if limit := granted.Add(r.For.Std()); r.For > 0 && limit.Before(end) {
-		return limit
+// until is when a new lease ends unless it is renewed.
+func (t *Table) until(now time.Time, r release.LeaseRequest) time.Time {
+	if r.For > 0 {
+		return now.Add(min(t.cfg.Term, r.For.Std()))
 	}
-	return end
+	return now.Add(t.cfg.Term)
 }
 
 // lapse forgets promises that became facts, were taken by another, or did not reach the stream.
@@ -182,6 +189,7 @@ func (t *Table) lapse(now time.Time) {
 		}
 		p.promise = promise{}
 		t.revision++
+		t.touch(p)
 		return true
 	})
 }

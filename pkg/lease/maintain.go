@@ -19,8 +19,9 @@ func (j *judgement) judgePlace() {
 		j.judgeQuarantine()
 	case int(s.bad) >= j.t.cfg.Failures:
 		j.quarantine(fmt.Sprintf("%d failures in a row; the last: %s", s.bad, s.complain))
+	case s.dirty != "" && s.spec.Clean:
+		j.maintain(TaskClean)
 	case s.dirty != "":
-		j.clean()
 	case s.spec.Health && (s.healthy.IsZero() || j.p.wanted):
 		j.maintain(TaskHealth)
 	}
@@ -34,8 +35,10 @@ func (j *judgement) judgeQuarantine() {
 	case !j.at(until):
 	case s.bad > 0:
 		j.quarantine("it failed again: " + s.complain)
+	case s.dirty != "" && !s.spec.Clean:
+		j.change(event.PlaceChanged{State: release.PlaceCleanupPending, Reason: s.dirty})
 	case s.dirty != "":
-		j.clean()
+		j.maintain(TaskClean)
 	case s.spec.Health && int(s.good) < j.t.cfg.Successes:
 		j.maintain(TaskHealth)
 	default:
@@ -52,12 +55,6 @@ func (j *judgement) quarantine(why string) {
 func (j *judgement) change(c event.PlaceChanged) {
 	c.Provider, c.Place, c.Change = j.p.name.provider, j.p.name.place, j.p.now.change+1
 	j.fleet(c)
-}
-
-func (j *judgement) clean() {
-	if j.p.now.spec.Clean {
-		j.maintain(TaskClean)
-	}
 }
 
 // maintain leases the place to an attempt of its provider's plan, once the last failure is long enough ago.

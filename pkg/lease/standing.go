@@ -30,6 +30,7 @@ type standing struct {
 	drain      note
 
 	healthy  time.Time // of the last check that found it well; zero when none counts
+	checked  uint64    // place in the stream of what that said
 	bad      int32     // cleans and checks that failed, in a row
 	good     int32     // that succeeded
 	tries    int32     // since the last success, those that say nothing about the place too
@@ -51,6 +52,7 @@ type hold struct {
 	holder     event.AttemptRef
 	shared     bool
 	at         time.Time
+	first      time.Time // until when it was granted, by the clock of who granted it
 	until      time.Time
 	number     int32 // of its last renewal
 	dispatched bool
@@ -133,7 +135,7 @@ func (s *standing) stepGranted(p event.LeaseGranted, f fact) {
 		return
 	}
 	s.token = p.Token
-	s.live = append(s.live, hold{token: p.Token, holder: p.Holder, shared: p.Shared, at: f.at, until: p.Until})
+	s.live = append(s.live, hold{token: p.Token, holder: p.Holder, shared: p.Shared, at: f.at, first: p.Until, until: p.Until})
 	s.since = f.at
 }
 
@@ -161,7 +163,7 @@ func (s *standing) stepTask(f fact) {
 			cleaned: slices.ContainsFunc(p.Phases, func(p event.Phase) bool { return p.Name == "cleanup" }),
 		}
 		if h.maintains() {
-			s.learn(h)
+			s.learn(h, f)
 		} else if p.Class.Outcome() == release.Error {
 			s.healthy = time.Time{}
 		}
@@ -169,7 +171,7 @@ func (s *standing) stepTask(f fact) {
 }
 
 // learn counts what a clean or a check says about the place.
-func (s *standing) learn(h *hold) {
+func (s *standing) learn(h *hold, f fact) {
 	switch class := h.finished.class; {
 	case class == release.ClassOK:
 		s.bad, s.tries, s.complain = 0, 0, ""
@@ -177,13 +179,13 @@ func (s *standing) learn(h *hold) {
 		if h.holder.Task == TaskClean {
 			s.dirty, s.healthy = "", time.Time{}
 		} else {
-			s.healthy = h.finished.at
+			s.healthy, s.checked = f.at, f.seq
 		}
 	case class == release.ClassLost || class == release.ClassCancelled: // it says nothing about the place
 		s.tries, s.failed = s.tries+1, h.finished.at
 	default:
 		s.bad, s.tries, s.good, s.failed = s.bad+1, s.tries+1, 0, h.finished.at
-		s.complain = string(h.holder.Task) + " failed: " + h.finished.reason
+		s.complain = string(h.holder.Task) + " failed as " + joined(string(class), h.finished.reason)
 		s.healthy = time.Time{}
 	}
 }
@@ -209,7 +211,7 @@ func (s *standing) stepEnded(p event.LeaseEnded, f fact) {
 func (s *standing) leaves(h *hold) string {
 	who := describe(h.holder)
 	switch end := h.finished; {
-	case h.maintains(), !h.started:
+	case h.maintains(), !h.dispatched, !h.started: // what was granted in excess is in no dispatch
 		return ""
 	case end == nil:
 		return who + " had not finished"
@@ -238,7 +240,9 @@ func (s *standing) stepChanged(p event.PlaceChanged, f fact) {
 		s.quarantine = note{true, f.at, p.By, p.Reason}
 		s.until, s.good, s.bad, s.tries = p.Until, 0, 0, 0
 	case release.PlaceCleanupPending:
-		s.takeBack(p)
+		if s.takeBack(p); p.By == "" {
+			s.quarantine, s.bad = note{}, 0
+		}
 	case release.PlaceFree:
 		s.quarantine, s.bad, s.tries = note{}, 0, 0
 		if p.By != "" {
