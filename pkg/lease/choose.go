@@ -16,8 +16,11 @@ const staleAsk = 10 * time.Minute
 // choose finds the places that a claim still needs, or reports that there are too few: all or none.
 func (t *Table) choose(c *claim, has int, now time.Time) (chosen []*place, short bool) {
 	need := int(c.Request.Count()) - has
+	if !t.supplied(c.Request.Provider) {
+		return nil, true
+	}
 	var ready, stale []*place
-	for _, p := range t.matching(c.Request) {
+	for _, p := range t.matching(c) {
 		if p.now.of(c.Holder) != nil || !p.available(c.Request.Shared) || t.reserved(p, c, now) {
 			continue
 		}
@@ -49,16 +52,42 @@ func (p *place) load() int64 {
 	return p.now.since.UnixNano()
 }
 
-// matching lists the places that a request names, by name.
-func (t *Table) matching(r release.LeaseRequest) []*place {
-	i, _ := slices.BinarySearchFunc(t.order, r.Provider, func(p *place, s string) int { return cmp.Compare(p.name.provider, s) })
-	var out []*place
-	for ; i < len(t.order) && t.order[i].name.provider == r.Provider; i++ {
-		if p := t.order[i]; p.offered(r) {
-			out = append(out, p)
+// supply is whether a provider has anything available at all: most asks that wait need no closer look.
+type supply struct {
+	epoch uint64
+	any   bool
+}
+
+func (t *Table) supplied(provider string) bool {
+	s := t.supplies[provider]
+	if s.epoch != t.epoch {
+		s = supply{t.epoch, slices.ContainsFunc(t.of(provider), func(p *place) bool { return p.available(true) })}
+		t.supplies[provider] = s
+	}
+	return s.any
+}
+
+// of lists the places of a provider, by name.
+func (t *Table) of(provider string) []*place {
+	i, _ := slices.BinarySearchFunc(t.order, provider, func(p *place, s string) int { return cmp.Compare(p.name.provider, s) })
+	end := i
+	for end < len(t.order) && t.order[end].name.provider == provider {
+		end++
+	}
+	return t.order[i:end]
+}
+
+// matching lists the places that will do for a claim, by name.
+func (t *Table) matching(c *claim) []*place {
+	if c.offer != t.offer {
+		c.places, c.offer = nil, t.offer
+		for _, p := range t.of(c.Request.Provider) {
+			if p.offered(c.Request) {
+				c.places = append(c.places, p)
+			}
 		}
 	}
-	return out
+	return c.places
 }
 
 // offered reports whether a place is one of those that a request names.
@@ -101,7 +130,7 @@ func (t *Table) reserved(p *place, c *claim, now time.Time) bool {
 		if ahead == c || compareClaims(ahead, c) > 0 {
 			return false
 		}
-		if ahead.short && now.Sub(ahead.asked) < staleAsk && p.offered(ahead.Request) && t.satisfiable(ahead) {
+		if ahead.short && now.Sub(ahead.asked) < staleAsk && slices.Contains(t.matching(ahead), p) && t.satisfiable(ahead) {
 			return true
 		}
 	}
@@ -110,7 +139,7 @@ func (t *Table) reserved(p *place, c *claim, now time.Time) bool {
 
 func (t *Table) satisfiable(c *claim) bool {
 	n := 0
-	for _, p := range t.matching(c.Request) {
+	for _, p := range t.matching(c) {
 		if p.now.coming() {
 			n++
 		}

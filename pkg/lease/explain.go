@@ -64,19 +64,25 @@ func (t *Table) Places() []Place {
 }
 
 func (t *Table) show(p *place) Place {
-	s := &p.now
-	v := Place{
-		Provider: p.name.provider, Place: p.name.place, Pool: s.spec.Pool, Address: s.spec.Address,
-		Capacity: s.spec.Capacity, Token: s.token, Change: s.change, Since: s.since,
-	}
+	s, v := &p.now, t.brief(p)
 	for i := range s.live {
 		h := &s.live[i]
 		v.Holders = append(v.Holders, Holder{h.holder, h.token, h.shared, h.at, h.end(), h.kept()})
 	}
 	for _, c := range t.queue {
-		if c.short && p.offered(c.Request) {
+		if c.short && slices.Contains(t.matching(c), p) {
 			v.Waiting++
 		}
+	}
+	return v
+}
+
+// brief is show without the lists.
+func (t *Table) brief(p *place) Place {
+	s := &p.now
+	v := Place{
+		Provider: p.name.provider, Place: p.name.place, Pool: s.spec.Pool, Address: s.spec.Address,
+		Capacity: s.spec.Capacity, Token: s.token, Change: s.change, Since: s.since,
 	}
 	v.describe(s)
 	return v
@@ -146,73 +152,4 @@ func joined(a, b string) string {
 		return a + b
 	}
 	return a + "; " + b
-}
-
-// wait says why a claim cannot be met now.
-func (t *Table) wait(c *claim, now time.Time) Wait {
-	places := t.matching(c.Request)
-	need := int(c.Request.Count())
-	if len(places) == 0 && !t.registered(c.Request.Provider) {
-		return Wait{Since: c.first, Reason: "no place of " + c.Request.Provider + " is registered yet"}
-	}
-	if len(places) < need {
-		return Wait{Never: true, Since: c.first, Reason: t.never(c.Request, len(places))}
-	}
-	w := Wait{Since: c.first}
-	for _, o := range t.queue {
-		if o != c && o.short && compareClaims(o, c) < 0 && t.rivals(o, c) {
-			w.Ahead++
-		}
-	}
-	for _, p := range places {
-		if p.now.of(c.Holder) == nil && (!p.available(c.Request.Shared) || !t.fresh(p, c, now)) {
-			w.Blocked = append(w.Blocked, t.show(p))
-		}
-	}
-	w.explain(c.Request, need)
-	return w
-}
-
-func (t *Table) rivals(a, b *claim) bool {
-	return slices.ContainsFunc(t.matching(b.Request), func(p *place) bool { return p.offered(a.Request) })
-}
-
-func (w *Wait) explain(r release.LeaseRequest, need int) {
-	want := "a place of " + r.Provider
-	if need > 1 {
-		want = fmt.Sprintf("%d places of %s at once", need, r.Provider)
-	}
-	switch {
-	case len(w.Blocked) > 0:
-		b := &w.Blocked[0]
-		for i := range w.Blocked {
-			if !w.Blocked[i].Until.IsZero() && (b.Until.IsZero() || w.Blocked[i].Until.Before(b.Until)) {
-				b = &w.Blocked[i]
-			}
-		}
-		w.Since, w.Until = b.Since, b.Until
-		w.Reason = fmt.Sprintf("waits for %s: %s is %s", want, b.Place, b.State)
-		if b.Reason != "" {
-			w.Reason += " (" + b.Reason + ")"
-		}
-	default:
-		w.Reason = "waits for " + want
-	}
-	if w.Ahead > 0 {
-		w.Reason += fmt.Sprintf("; %d before it", w.Ahead)
-	}
-}
-
-// never says why no waiting will help.
-func (t *Table) never(r release.LeaseRequest, found int) string {
-	kind := "places"
-	if r.Shared {
-		kind = "places that can be shared"
-	}
-	of := ""
-	if len(r.Places) > 0 {
-		of = fmt.Sprintf(" named %q", r.Places)
-	}
-	return fmt.Sprintf("cannot lease %d %s of %s%s: it has %d; ask for fewer, or let the installation offer more",
-		r.Count(), kind, r.Provider, of, found)
 }

@@ -20,20 +20,21 @@ type Ask struct {
 
 // Answer is what becomes of an ask.
 type Answer struct {
-	Held   bool                 // every place is the holder's: it may be dispatched with Lease
-	Lease  release.Lease        // of a provider that has no places: without any
-	Grants []event.LeaseGranted // to be said; the holder has the places once they are facts
-	Wait   Wait                 // when it is not Held: why
+	Granting bool                 // its grants are on their way to become facts
+	Held     bool                 // every place is the holder's: it may be dispatched with Lease
+	Lease    release.Lease        // of a provider that has no places: without any
+	Grants   []event.LeaseGranted // to be said; the holder has the places once they are facts
+	Wait     Wait                 // when it is not Held: why
 }
 
-// Wait is why an ask cannot be met now.
+// Wait is why an ask cannot be met now. Grant says it in few words; Explain looks at every place.
 type Wait struct {
 	Reason  string    // in one line, with the first place in the way
 	Since   time.Time // since when that place is in the way
 	Until   time.Time // when its lease or quarantine ends by itself; zero when nobody knows
-	Ahead   int       // asks that go first
 	Never   bool      // no place that there is will ever do
-	Blocked []Place   // the places that would do, and what is with each
+	Ahead   int       // asks that go first; Grant tells only whether there is one
+	Blocked []Place   // the places that would do, and what is with each; Grant tells the first
 }
 
 // claim is an ask that has not been met.
@@ -44,6 +45,9 @@ type claim struct {
 	heard uint64 // the newest fact at that time
 	short bool   // it could not be met then
 	had   int    // places that it had then
+
+	places []*place // that will do
+	offer  uint64   // the offer of places that they were found in
 }
 
 // Grant answers an ask. Asked again, it answers the same until facts say otherwise: an ask that waits keeps its turn, and
@@ -62,14 +66,14 @@ func (t *Table) Grant(ask Ask, now time.Time) Answer {
 	}
 	t.lapse(now)
 	if t.promised(ask.Holder) {
-		return Answer{Wait: Wait{Reason: "its places are being granted", Since: now}}
+		return Answer{Granting: true, Wait: Wait{Reason: "its places are being granted", Since: now}}
 	}
 	chosen, short := t.choose(c, len(mine), now)
 	if c.short, c.had = short, len(mine); short {
 		t.touchAll(mine)
-		return Answer{Wait: t.wait(c, now)}
+		return Answer{Wait: t.wait(c)}
 	}
-	return Answer{Grants: t.grant(c, chosen, now), Wait: Wait{Reason: "its places are being granted", Since: now}}
+	return Answer{Granting: true, Grants: t.grant(c, chosen, now), Wait: Wait{Reason: "its places are being granted", Since: now}}
 }
 
 func (t *Table) touchAll(places []*place) {
@@ -83,7 +87,7 @@ func (t *Table) Drop(ref event.AttemptRef) {
 	if c := t.claims[ref]; c != nil {
 		delete(t.claims, ref)
 		t.leave(c)
-		t.revision++
+		t.moved()
 	}
 	t.touchAll(t.holds[ref])
 }
@@ -96,10 +100,7 @@ func (t *Table) known(provider string) bool {
 	return t.registered(provider)
 }
 
-func (t *Table) registered(provider string) bool {
-	i, _ := slices.BinarySearchFunc(t.order, provider, func(p *place, s string) int { return cmp.Compare(p.name.provider, s) })
-	return i < len(t.order) && t.order[i].name.provider == provider
-}
+func (t *Table) registered(provider string) bool { return len(t.of(provider)) > 0 }
 
 // claim notes an ask in its turn.
 func (t *Table) claim(ask Ask, now time.Time) *claim {
@@ -109,15 +110,22 @@ func (t *Table) claim(ask Ask, now time.Time) *claim {
 		c = &claim{first: now, heard: t.seq}
 		t.claims[ask.Holder] = c
 	case c.Priority == ask.Priority && c.Since.Equal(ask.Since):
-		c.Request, c.asked = ask.Request, now
+		if c.asked = now; !sameRequest(c.Request, ask.Request) {
+			c.offer = 0
+		}
+		c.Request = ask.Request
 		return c
 	default:
 		t.leave(c)
 	}
-	c.Ask, c.asked = ask, now
+	c.Ask, c.asked, c.offer = ask, now, 0
 	i, _ := slices.BinarySearchFunc(t.queue, c, compareClaims)
 	t.queue = slices.Insert(t.queue, i, c)
 	return c
+}
+
+func sameRequest(a, b release.LeaseRequest) bool {
+	return a.Provider == b.Provider && a.Shared == b.Shared && slices.Equal(a.Places, b.Places)
 }
 
 // leave takes a claim out of the queue.
@@ -162,6 +170,7 @@ func (t *Table) lease(ask Ask, places []*place) release.Lease {
 func (t *Table) grant(c *claim, chosen []*place, now time.Time) []event.LeaseGranted {
 	out := make([]event.LeaseGranted, 0, len(chosen))
 	for _, p := range chosen {
+		t.epoch++
 		p.promise = promise{token: p.now.token + 1, holder: c.Holder, at: now}
 		t.promises = append(t.promises, p)
 		out = append(out, event.LeaseGranted{
@@ -188,7 +197,7 @@ func (t *Table) lapse(now time.Time) {
 			return false
 		}
 		p.promise = promise{}
-		t.revision++
+		t.moved()
 		t.touch(p)
 		return true
 	})

@@ -99,7 +99,7 @@ func (w *world) describe() string {
 	var out string
 	for _, t := range w.tasks {
 		if !t.done {
-			out += fmt.Sprintf("\n%v wants %+v: %+v", t.ask.Holder, t.ask.Request, w.schedulers[0].table.Grant(t.ask, w.now.Add(w.schedulers[0].offset)).Wait.Reason)
+			out += fmt.Sprintf("\n%v wants %+v: %+v", t.ask.Holder, t.ask.Request, w.schedulers[0].table.Grant(t.ask, w.now.Add(w.schedulers[0].offset)).Wait)
 		}
 	}
 	for _, p := range w.schedulers[0].table.Places() {

@@ -22,6 +22,9 @@ type Table struct {
 	recent   recent
 	seq      uint64 // the newest fact
 	revision uint64
+	epoch    uint64 // moves with anything that may change what is available
+	offer    uint64 // moves when places are registered
+	supplies map[string]supply
 	limits   limits
 	watch    watch
 }
@@ -35,7 +38,7 @@ func (n name) String() string { return n.provider + "/" + n.place }
 func New(cfg Config) *Table {
 	return &Table{
 		cfg: cfg.withDefaults(), places: map[name]*place{}, holds: map[event.AttemptRef][]*place{},
-		claims: map[event.AttemptRef]*claim{},
+		claims: map[event.AttemptRef]*claim{}, offer: 1, supplies: map[string]supply{},
 	}
 }
 
@@ -59,6 +62,11 @@ func Says() []event.Type {
 // Revision moves when an ask that was refused may be answered otherwise.
 func (t *Table) Revision() uint64 { return t.revision }
 
+func (t *Table) moved() {
+	t.revision++
+	t.epoch++
+}
+
 // Apply takes one event into account. One whose place in the stream is not known (Seq is 0) counts as the newest.
 func (t *Table) Apply(e event.Event) {
 	if e.Data == nil || e.Type.Ephemeral() {
@@ -71,6 +79,7 @@ func (t *Table) Apply(e event.Event) {
 	t.seq = max(t.seq, f.seq)
 	switch p := e.Data.(type) {
 	case event.PlaceRegistered:
+		t.offer++
 		t.add(name{p.Provider, p.Place}, f)
 	case event.PlaceChanged:
 		t.add(name{p.Provider, p.Place}, f)
@@ -138,7 +147,7 @@ func (t *Table) add(n name, f fact) { t.insert(t.place(n), f) }
 
 func (t *Table) insert(p *place, f fact) {
 	if p.insert(f) {
-		t.revision++
+		t.moved()
 		t.touch(p)
 	}
 	if len(p.log) > keptFacts {
