@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -29,6 +30,14 @@ type attempt struct {
 	masker   *mask.Masker // of everything that is said
 	searched *mask.Masker // of what is kept; nil when there is nothing to look for
 	log      *output
+	lease    release.Lease     // what was dispatched, with the addresses of places that were made for it
+	maker    *plan.Provider    // whose places are made for this attempt; nil when they are there already
+	makers   map[string]string // secrets of the maker's commands
+	nodes    []*node           // of a gang
+	caches   []*cached
+	quiet    bool        // its log is not shown live: that has ended
+	yields   atomic.Bool // it is being ended to make room on the disk
+	begun    bool        // a command may have run: whatever becomes of the attempt, its cleanup is due
 	result   event.TaskFinished
 }
 
@@ -57,45 +66,81 @@ func classify(otherwise release.Class, err error) error {
 	return &failure{otherwise, err}
 }
 
-// run takes the attempt through its phases. Cleanup always runs; the result is always there.
-func (a *attempt) run(ctx context.Context, data event.TaskDispatched) event.TaskFinished {
-	a.data = data
+// take fills the attempt with what was dispatched.
+func (a *attempt) take(data event.TaskDispatched) {
+	a.data, a.lease = data, data.Lease
 	a.dir = a.e.place.attempt(a.ref)
 	a.masker, _ = mask.New(nil)
 	a.result = event.TaskFinished{
 		Task: data.Task, Attempt: data.Attempt, Pool: a.e.config.Pool, Executor: a.e.deps.Instance,
 	}
-	err := a.phases(ctx)
+}
+
+// run takes the attempt through its phases. Cleanup always runs; the result is always there.
+func (a *attempt) run(ctx context.Context, data event.TaskDispatched) event.TaskFinished {
+	a.take(data)
+	err := a.guarded(func() error { return a.phases(ctx) })
 	a.conclude(ctx, err)
-	a.cleanup(ctx)
+	a.finish(ctx)
 	return a.result
 }
 
-// phases runs what can fail. A panic is an error like others: the attempt must still be cleaned and reported.
-func (a *attempt) phases(ctx context.Context) (err error) {
+// guarded makes a panic an error like others: the attempt must still be cleaned and reported.
+func (a *attempt) guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.e.log.Error("an attempt panicked", "task", a.ref.Task, "panic", p, "stack", string(debug.Stack()))
 			err = fail(release.ClassInfra, "the executor panicked: %v", p)
 		}
 	}()
+	return f()
+}
+
+// phases runs what can fail, in its order: the workspace, the places, the first cleanup, the preparation, the command.
+func (a *attempt) phases(ctx context.Context) error {
 	if err := a.find(ctx); err != nil {
 		return err
 	}
-	if err := a.phase("prepare", func() error { return a.prepare(ctx) }); err != nil {
+	began := time.Now()
+	if err := a.phase("prepare", func() error { return a.setUp(ctx) }); err != nil {
 		return err
 	}
-	failed := a.phase("command", func() error { return a.command(ctx) })
-	return a.phase("collect", func() error { return a.collect(ctx, failed) })
+	setUp := time.Since(began)
+	if err := a.begin(); err != nil {
+		return err
+	}
+	guarded, stop := a.guardLease(ctx)
+	defer stop()
+	if err := a.getReady(guarded, setUp); err != nil {
+		return err
+	}
+	failed := a.phase("command", func() error { return a.command(guarded) })
+	return a.phase("collect", func() error { return a.collect(guarded, failed) })
 }
 
-// phase measures what f does.
+// getReady brings the places up, cleans them and prepares.
+func (a *attempt) getReady(ctx context.Context, setUp time.Duration) error {
+	if err := a.awaitNodes(ctx); err != nil {
+		return err
+	}
+	if err := a.cleanFirst(ctx); err != nil {
+		return err
+	}
+	return a.prepare(ctx, setUp)
+}
+
+// phase measures what f does. A phase that goes on after another is told once.
 func (a *attempt) phase(name string, f func() error) error {
 	start := time.Now()
 	defer func() {
-		a.result.Phases = append(a.result.Phases, event.Phase{
-			Name: name, Start: start.UTC(), Took: release.Duration(time.Since(start)),
-		})
+		took := release.Duration(time.Since(start))
+		for i := range a.result.Phases {
+			if a.result.Phases[i].Name == name {
+				a.result.Phases[i].Took += took
+				return
+			}
+		}
+		a.result.Phases = append(a.result.Phases, event.Phase{Name: name, Start: start.UTC(), Took: took})
 	}()
 	return f()
 }
@@ -108,6 +153,7 @@ func (a *attempt) find(ctx context.Context) error {
 		return classify(release.ClassConfig, err)
 	}
 	a.plan, a.task = p, task
+	a.findMaker()
 	withheld, err := a.findSecrets()
 	if err != nil {
 		return err
@@ -131,7 +177,7 @@ func (a *attempt) conclude(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 		class, reason = release.ClassLost, "the executor ended"
 	case errors.As(err, &known):
-		class, reason = known.class, known.Error()
+		class, reason = a.blameDisk(known.class, known.Error())
 	default:
 		class, reason = release.ClassInfra, err.Error()
 	}
@@ -139,23 +185,5 @@ func (a *attempt) conclude(ctx context.Context, err error) {
 	a.result.Reason = a.masker.Text(reason)
 }
 
-// cleanup closes the log and removes the workspace. The processes are gone since the driver's Wait returned. It goes on
-// after a cancellation, with a time limit of its own.
-func (a *attempt) cleanup(ctx context.Context) {
-	limit := a.data.Timeouts.Cleanup.Std()
-	if limit <= 0 {
-		limit = 5 * time.Minute
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	_ = a.phase("cleanup", func() error {
-		a.closeLog(ctx)
-		if err := a.e.place.remove(a.dir); err != nil {
-			a.e.log.Error("cannot remove a workspace; the next start will try again", "dir", a.dir, "err", err)
-		}
-		return nil
-	})
-}
-
 func (a *attempt) workspace() string { return filepath.Join(a.dir, workName) }
-func (a *attempt) inputs() string    { return filepath.Join(a.dir, "inputs") }
+func (a *attempt) inputs() string    { return filepath.Join(a.dir, inputsName) }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -21,27 +22,40 @@ import (
 // maxArtifacts bounds what one attempt may leave: more is a glob gone wild.
 const maxArtifacts = 2000
 
+// shelf is a workspace that outputs are taken from: the attempt's own, or that of a node.
+type shelf struct {
+	room   *room
+	root   *os.Root
+	prefix string // of the names of artifacts, and of metrics: "0-"; the nodes' would be the same
+	node   *node  // nil for the attempt's own
+}
+
 // collect reads the reports and stores the outputs. A command that failed is still asked for its reports, which say
 // what failed; its outputs are no artifacts, since nothing may be built or published from them.
 func (a *attempt) collect(ctx context.Context, failed error) error {
 	if len(a.task.Outputs) == 0 && a.task.Reports == (plan.Reports{}) || ctx.Err() != nil {
 		return failed
 	}
-	root, err := a.openWorkspace()
+	shelves, err := a.openShelves()
+	defer closeShelves(shelves)
 	if err != nil {
 		return orElse(failed, err)
 	}
-	defer func() { _ = root.Close() }()
-	if err := orElse(failed, a.readReports(root, failed)); err != nil {
-		return err
+	if len(a.task.Variants) == 0 { // Those of variants were read after each of them.
+		failed = orElse(failed, a.readReports(shelves, failed, ""))
 	}
-	for _, output := range a.task.Outputs {
-		if err := a.collectOutput(ctx, root, output); err != nil {
-			a.result.Artifacts = nil
-			return classify(release.ClassInfra, err)
+	if failed != nil {
+		return failed
+	}
+	for _, s := range shelves {
+		for _, output := range a.task.Outputs {
+			if err := a.collectOutput(ctx, s, output); err != nil {
+				a.result.Artifacts = nil
+				return classify(release.ClassInfra, err)
+			}
 		}
 	}
-	return nil
+	return a.saveCaches(ctx)
 }
 
 func orElse(first, second error) error {
@@ -51,14 +65,44 @@ func orElse(first, second error) error {
 	return second
 }
 
-// openWorkspace opens the workspace as a root that no name and no link leads out of. The command may have put something
+// openShelves opens the workspaces that the command may have left something in: of a gang, those of the nodes that
+// succeeded.
+func (a *attempt) openShelves() ([]*shelf, error) {
+	if len(a.nodes) == 0 {
+		root, err := openWorkspace(a.workspace())
+		if err != nil {
+			return nil, err
+		}
+		return []*shelf{{room: a.here(), root: root}}, nil
+	}
+	var shelves []*shelf
+	for _, n := range a.nodes {
+		if n.lost != nil {
+			continue
+		}
+		root, err := openWorkspace(n.workspace())
+		if err != nil {
+			return shelves, err
+		}
+		shelves = append(shelves, &shelf{room: &n.room, root: root, prefix: strconv.Itoa(n.index), node: n})
+	}
+	return shelves, nil
+}
+
+func closeShelves(shelves []*shelf) {
+	for _, s := range shelves {
+		_ = s.root.Close()
+	}
+}
+
+// openWorkspace opens a workspace as a root that no name and no link leads out of. The command may have put something
 // else in its place.
-func (a *attempt) openWorkspace() (*os.Root, error) {
-	info, err := os.Lstat(a.workspace())
+func openWorkspace(dir string) (*os.Root, error) {
+	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
 		return nil, fail(release.ClassCommand, "cannot collect outputs: the command removed its workspace")
 	}
-	root, err := os.OpenRoot(a.workspace())
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fail(release.ClassInfra, "cannot open the workspace: %w", err)
 	}
@@ -81,8 +125,8 @@ func matches(root *os.Root, glob string) ([]string, error) {
 	}), nil
 }
 
-func (a *attempt) collectOutput(ctx context.Context, root *os.Root, output plan.Output) error {
-	found, err := matches(root, output.Path)
+func (a *attempt) collectOutput(ctx context.Context, s *shelf, output plan.Output) error {
+	found, err := matches(s.root, output.Path)
 	if err != nil {
 		return err
 	}
@@ -94,7 +138,7 @@ func (a *attempt) collectOutput(ctx context.Context, root *os.Root, output plan.
 			"to keep it as one", len(found), output.Path, maxArtifacts)
 	}
 	for _, name := range found {
-		artifact, err := a.store(ctx, root, name, output)
+		artifact, err := a.store(ctx, s, name, output)
 		if err != nil {
 			return err
 		}
@@ -123,15 +167,15 @@ func (a *attempt) addArtifact(from string, artifact release.Artifact) error {
 }
 
 // store puts a match into the blob store, hashed while it is stored.
-func (a *attempt) store(ctx context.Context, root *os.Root, name string, output plan.Output) (release.Artifact, error) {
+func (a *attempt) store(ctx context.Context, s *shelf, name string, output plan.Output) (release.Artifact, error) {
 	artifact := release.Artifact{
-		Name: path.Base(name), Type: output.Type, Task: a.task.ID, Job: a.task.Job, MediaType: output.MediaType,
+		Name: s.name(name), Type: output.Type, Task: a.task.ID, Job: a.task.Job, MediaType: output.MediaType,
 		Stamped: output.Stamped, StampIn: output.StampIn, Matrix: a.task.Matrix,
 	}
-	if err := a.search(ctx, root, name); err != nil {
+	if err := a.search(ctx, s, name); err != nil {
 		return artifact, err
 	}
-	from, directory, err := a.open(ctx, root, name)
+	from, directory, err := s.open(ctx, name)
 	if err != nil {
 		return artifact, err
 	}
@@ -146,15 +190,24 @@ func (a *attempt) store(ctx context.Context, root *os.Root, name string, output 
 	return artifact, nil
 }
 
+// name is what an artifact of a match is named: of several nodes' files each by its node.
+func (s *shelf) name(match string) string {
+	if s.prefix == "" {
+		return path.Base(match)
+	}
+	return s.prefix + "-" + path.Base(match)
+}
+
 // open opens a match: a file, or a directory as a tar stream. Links are followed within the workspace only.
-func (a *attempt) open(ctx context.Context, root *os.Root, name string) (from io.ReadCloser, directory bool, err error) {
+func (s *shelf) open(ctx context.Context, name string) (from io.ReadCloser, directory bool, err error) {
+	root := s.root
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, false, unusable(root, name, err)
 	}
 	switch {
 	case info.IsDir():
-		real, err := filepath.EvalSymlinks(filepath.Join(a.workspace(), name))
+		real, err := filepath.EvalSymlinks(filepath.Join(s.room.workspace(), name))
 		if err != nil {
 			return nil, false, unusable(root, name, err)
 		}

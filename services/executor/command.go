@@ -2,114 +2,83 @@ package executor
 
 import (
 	"context"
-	"maps"
-	"os"
-	"path/filepath"
-	"strconv"
+	"errors"
+	"slices"
 	"strings"
+	"time"
 
-	"github.com/sluiceci/sluice/pkg/driver"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// command runs the task's script, for as long as it may take.
+// The phases that a definition, or a comment, can leave out.
+const (
+	phaseCleanupFirst = "cleanup-first"
+	phasePrepare      = "prepare"
+	phaseTest         = "test"
+	phaseCleanup      = "cleanup"
+)
+
+func (a *attempt) skips(phase string) bool { return slices.Contains(a.task.SkipPhases, phase) }
+
+// command runs the task's script, for as long as it may take: once, once on each node of a gang, once for each variant.
 func (a *attempt) command(ctx context.Context) error {
+	if a.skips(phaseTest) {
+		return a.skipped()
+	}
 	if strings.TrimSpace(a.task.Run) == "" {
 		return fail(release.ClassConfig, "cannot run task %s: it has no command", a.task.ID)
 	}
-	limit := firstSet(a.data.Timeouts.Command, a.task.Timeouts.Command, release.Duration(a.task.TimeoutS*1e9))
-	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fail(release.ClassTimeout, "the command ran longer than %s", limit))
-		defer cancel()
-	}
-	return a.script(ctx, a.task.Run, release.ClassCommand)
-}
-
-// script runs a text as the shell would, in the task's directory. A script that ends other than with status 0 fails
-// with the class; one that was ended fails with the cause.
-func (a *attempt) script(ctx context.Context, text string, class release.Class) error {
-	args, err := a.shell(text)
-	if err != nil {
+	if err := a.prove(ctx); err != nil {
 		return err
 	}
-	process, err := a.e.driver.Start(ctx, driver.Spec{
-		Args: args, Dir: filepath.Join(a.workspace(), a.task.Directory), Home: a.dir, Env: a.environment(),
-		Output: a.log, Grace: a.e.config.Grace,
-	})
-	if err != nil {
-		return orCause(ctx, classify(release.ClassConfig, err))
+	over := &overrun{}
+	if limit := firstSet(a.data.Timeouts.Command, a.task.Timeouts.Command, release.Duration(a.task.TimeoutS*1e9)); limit > 0 {
+		var cancel context.CancelFunc
+		over.error = fail(release.ClassTimeout, "the command ran longer than %s", limit)
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, over)
+		defer cancel()
 	}
-	exit := process.Wait()
-	if exit.Err != nil {
-		a.e.log.Error("a process did not end cleanly", "run", a.ref.Run, "task", a.ref.Task, "process", process.ID(), "err", exit.Err)
-	}
-	if exit.Leftovers > 0 {
-		a.log.note(strconv.Itoa(exit.Leftovers) + " processes were still running and have been killed")
-	}
-	a.result.ExitCode = int32(exit.Code)
-	switch {
-	case exit.Cause != nil:
-		return exit.Cause
-	case exit.OK():
+	return a.measure(ctx)
+}
+
+// overrun is the end of a command's time. For a task that runs as long as it may, that is success.
+type overrun struct{ error }
+
+func (o *overrun) Unwrap() error { return o.error }
+
+// skipped is how an attempt ends whose command was left out: what was not run has proved nothing.
+func (a *attempt) skipped() error {
+	a.log.note("the command is left out: the phase test is skipped")
+	if a.task.Kind == release.Prepare || a.task.Kind == release.Cleanup {
 		return nil
-	case class == release.ClassPrepare:
-		return fail(class, "the preparation ended with %s", exit)
-	default:
-		return fail(class, "the command ended with %s", exit)
 	}
+	return fail(release.ClassUnknown, "the phase test was skipped, so nobody knows whether the task would succeed")
 }
 
-// maxArgument is what the kernel takes as one argument, with room to spare.
-const maxArgument = 96 << 10
-
-// shell is the command line for a script. A long one goes through a file.
-func (a *attempt) shell(text string) ([]string, error) {
-	if len(text) <= maxArgument {
-		return []string{"sh", "-eu", "-c", text}, nil
+// once runs the command where the attempt runs: here, or on every node of its gang.
+func (a *attempt) once(ctx context.Context, env map[string]string) error {
+	o := order{phase: phaseTest, what: "the command", text: a.task.Run, class: release.ClassCommand, env: env}
+	err := a.everywhere(ctx, o)
+	var over *overrun
+	if a.task.LongRunning && errors.As(err, &over) {
+		a.log.note("the command ran as long as it may, and was ended")
+		return nil
 	}
-	file, err := os.CreateTemp(a.dir, "script-")
-	if err != nil {
-		return nil, fail(release.ClassInfra, "cannot write the script: %w", err)
-	}
-	_, err = file.WriteString(text)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return nil, fail(release.ClassInfra, "cannot write the script: %w", err)
-	}
-	return []string{"sh", "-eu", file.Name()}, nil
+	return err
 }
 
-// environment is what the script sees: the executor's own additions, then the task's variables, then what Sluice says,
-// which a definition cannot change, and secrets.
-func (a *attempt) environment() map[string]string {
-	env := make(map[string]string, len(a.e.config.Environment)+len(a.task.Variables)+len(a.task.Matrix)+len(a.secrets)+8)
-	maps.Copy(env, a.e.config.Environment)
-	maps.Copy(env, a.task.Variables)
-	for key, value := range a.task.Matrix {
-		env["SLUICE_MATRIX_"+variableName(key)] = value
+// everywhere runs a script here, or on every node of a gang.
+func (a *attempt) everywhere(ctx context.Context, o order) error {
+	if len(a.nodes) > 0 {
+		return a.onNodes(ctx, o)
 	}
-	maps.Copy(env, a.secrets)
-	env["SLUICE_COMMIT"] = string(a.plan.Change.Commit)
-	env["SLUICE_BRANCH"] = a.plan.Change.Branch
-	env["SLUICE_RUN"] = string(a.ref.Run)
-	env["SLUICE_TASK"] = string(a.ref.Task)
-	env["SLUICE_ATTEMPT"] = strconv.Itoa(int(a.ref.Attempt))
-	env["SLUICE_INPUTS"] = a.inputs()
-	return env
+	return a.script(ctx, a.here(), o)
 }
 
-// variableName makes a key of the matrix the name of a variable: "python-version" is PYTHON_VERSION.
-func variableName(key string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		}
-		return '_'
-	}, key)
+// bounded gives ctx a limit, if there is one, with the error that it ends with.
+func bounded(ctx context.Context, limit time.Duration, class release.Class, what string) (context.Context, context.CancelFunc) {
+	if limit <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, fail(class, "%s took longer than %s", what, limit))
 }

@@ -27,7 +27,12 @@ type executor struct {
 
 	opened chan struct{} // closed when the directory is clean and the driver there
 	driver driver.Driver
+	site   driver.Site // the driver, when it was opened here
+	sites  sites       // of places elsewhere
 	place  *place
+
+	noticed  chan string             // why this machine will be taken away
+	farewell *event.ExecutorDraining // not heard yet; live's alone
 
 	mu       sync.Mutex
 	running  map[event.AttemptRef]*attempt
@@ -35,6 +40,7 @@ type executor struct {
 	refused  string // why it takes no work now; "" when it does
 	draining bool   // it ends: for good
 	freed    chan struct{}
+	due      map[event.AttemptRef]time.Time // attempts that are over and have something left to do
 }
 
 func newExecutor(config Config, deps service.Deps, cache *git.Cache) *executor {
@@ -45,12 +51,23 @@ func newExecutor(config Config, deps service.Deps, cache *git.Cache) *executor {
 		opened:  make(chan struct{}),
 		running: map[event.AttemptRef]*attempt{},
 		freed:   make(chan struct{}, 1),
+		noticed: make(chan string, 1),
+		due:     map[event.AttemptRef]time.Time{},
+		sites:   sites{config: config.Driver, dir: config.Dir, log: deps.Log},
 	}
 }
 
-// patience is how long after the order to end a handler may still run: the attempt's own time, its processes' grace,
-// and what it takes to store the log and to say the result.
-func (e *executor) patience() time.Duration { return e.config.Drain + e.config.Grace + time.Minute }
+// local reports whether commands are processes that see the executor's own directory.
+func (e *executor) local() bool {
+	of := e.config.Driver
+	return (of.Kind == "" || of.Kind == "local") && of.Local.Sandbox == ""
+}
+
+// patience is how long after the order to end a handler may still run: the attempt's own time, its processes' grace, its
+// cleanup, and what it takes to store the log and to say the result.
+func (e *executor) patience() time.Duration {
+	return e.config.Drain + e.config.Grace + defaultCleanup + time.Minute
+}
 
 // await blocks until the executor can take an attempt.
 func (e *executor) await(ctx context.Context) {

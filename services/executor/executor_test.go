@@ -36,7 +36,7 @@ test -z "$(cat)"`,
 	if a := f.Artifacts[1]; a.Name != "d" || !a.Directory || a.MediaType != "application/x-tar" || a.Digest == "" {
 		t.Errorf("artifact %+v", a)
 	}
-	if got := w.log(f); got != "4f2a9c1d-test job 1 master 3.12 4f4f\n" || f.LogLines != 1 || len(f.LastLines) != 0 {
+	if got := w.log(f); got != "4f2a9c1d-test job 1 master 3.12 4f4f\n" || f.LogLines != 1 || len(f.LastLines) != 1 {
 		t.Errorf("log %q of %d lines", got, f.LogLines)
 	}
 	if started := await(w, event.TaskStarted{Task: "job", Attempt: 1}); started.Executor != "one" || started.Pool != "linux" {
@@ -82,7 +82,7 @@ func TestEnds(t *testing.T) {
 		{"results link leaves", plan.Task{Run: "ln -s /etc/passwd results.json", Reports: plan.Reports{Results: "results.json"}}, release.ClassUnknown, "there is no such file"},
 		{"preparation fails", plan.Task{Prepare: "exit 4", Run: "exit 5"}, release.ClassPrepare, "the preparation ended with exit status 4"},
 		{"timeout", plan.Task{Run: "sleep 60", TimeoutS: 0.1}, release.ClassTimeout, "the command ran longer than 100ms"},
-		{"preparation times out", plan.Task{Prepare: "sleep 60", Run: ":", Timeouts: release.Timeouts{Prepare: release.Duration(100 * time.Millisecond)}}, release.ClassSetup, "preparing took longer than 100ms"},
+		{"preparation times out", plan.Task{Prepare: "sleep 60", Run: ":", Timeouts: release.Timeouts{Prepare: release.Duration(100 * time.Millisecond)}}, release.ClassPrepare, "preparing took longer than 100ms"},
 		{"directory missing", plan.Task{Run: ":", Directory: "sub"}, release.ClassConfig, `cannot run in directory "sub"`},
 		{"directory escapes", plan.Task{Run: ":", Directory: ".."}, release.ClassConfig, `cannot run in directory ".."`},
 		{"no such secret", plan.Task{Run: ":", Secrets: []string{"NOPE"}}, release.ClassConfig, "cannot find secret NOPE"},

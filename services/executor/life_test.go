@@ -237,7 +237,7 @@ func TestFullDiskTakesNoWork(t *testing.T) {
 func TestPanicIsReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start("one", func(c *Config) { c.Driver = panicking{} })
+	w.start("one", func(c *Config) { c.Use = panicking{} })
 	if f := w.run(plan.Task{Run: ":"}, nil); f.Class != release.ClassInfra || f.Reason != "the executor panicked: boom" {
 		t.Errorf("got %+v", f)
 	}

@@ -2,19 +2,19 @@ package executor
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/driver"
+	"github.com/sluiceci/sluice/pkg/driver/choose"
 	"github.com/sluiceci/sluice/pkg/event"
-	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // live opens the executor, beats its heart until the order to end, then drains: it takes no more, lets what runs end
-// within Config.Drain, ends the rest as lost so that it moves at once, and says that it is gone.
+// within Config.Drain, ends the rest as lost so that it moves at once, and says that it is gone. A notice that the machine
+// will be taken away drains it in the same way; it then waits for the order.
 func (e *executor) live(ctx context.Context) error {
 	if err := e.open(ctx); err != nil {
 		return err
@@ -30,15 +30,20 @@ func (e *executor) live(ctx context.Context) error {
 		e.beat(context.WithoutCancel(ctx), false)
 		select {
 		case <-ticker.C:
+			e.sayFarewell(ctx)
 		case <-freed:
+		case reason := <-e.noticed:
+			if tired == nil {
+				tired = e.drain(ctx, "the machine will be taken away: "+reason)
+			}
 		case <-order:
 			order, freed = nil, e.freed
-			e.refuse("the executor ends", true)
-			tired = time.After(e.config.Drain)
-		case <-tired:
-			for _, a := range e.inHand(anyone) {
-				a.stop(release.ClassLost, fmt.Sprintf("the executor was told to end and %s were over", e.config.Drain))
+			if tired == nil {
+				tired = e.drain(ctx, "the executor ends")
 			}
+		case <-tired:
+			e.stopAll()
+			tired = make(chan time.Time)
 		}
 		if order == nil && len(e.inHand(anyone)) == 0 {
 			e.beat(context.WithoutCancel(ctx), true)
@@ -49,7 +54,7 @@ func (e *executor) live(ctx context.Context) error {
 
 // open makes the place clean and the driver ready, then lets the slots ask for work.
 func (e *executor) open(ctx context.Context) error {
-	place, err := openPlace(e.config.Dir)
+	place, err := openPlace(e.config.Dir, e.config.Caches)
 	if err != nil {
 		return err
 	}
@@ -67,38 +72,52 @@ func (e *executor) open(ctx context.Context) error {
 }
 
 func (e *executor) openDriver(ctx context.Context) (driver.Driver, error) {
-	if e.config.Driver != nil {
-		return e.config.Driver, nil
+	if e.config.Use != nil {
+		return e.config.Use, nil
 	}
-	local, err := driver.NewLocal(driver.LocalOptions{Place: e.config.Dir, Path: e.config.Path, Log: e.log})
+	site, err := choose.Open(ctx, e.config.Driver, choose.Options{Place: e.config.Dir, Path: e.config.Path, Log: e.log})
 	if err != nil {
 		return nil, err
 	}
-	killed, err := local.Reclaim(ctx)
-	if killed > 0 {
-		e.log.Warn("killed processes that an earlier executor left", "processes", killed)
+	e.site = site
+	swept, err := site.Sweep(ctx)
+	if swept > 0 {
+		e.log.Warn("ended what an earlier executor left running", "things", swept)
 	}
-	return local, err
+	return site, err
 }
 
 func (e *executor) close() {
-	if local, ok := e.driver.(*driver.Local); ok && local != nil && e.config.Driver == nil {
-		if err := local.Close(); err != nil {
-			e.log.Error("cannot close the driver", "err", err)
-		}
+	err := e.sites.close()
+	if e.site != nil {
+		err = errors.Join(err, e.site.Close())
 	}
-	e.driver = nil
+	if err != nil {
+		e.log.Error("cannot close the driver", "err", err)
+	}
+	e.driver, e.site = nil, nil
 	e.place.close()
 }
 
-// recover ends what an earlier executor of this place had in hand. Its processes are dead by now.
+// recover ends what an earlier executor of this place had in hand. Its processes are dead by now. What has something left
+// to undo is left to tendAll: others need not wait for it.
 func (e *executor) recover(ctx context.Context) error {
 	attempts, others, err := e.place.leftovers()
 	if err != nil {
 		return err
 	}
+	left, err := e.place.recordsLeft()
+	if err != nil {
+		return err
+	}
+	for _, ref := range left {
+		e.tend(ref, e.now())
+	}
 	for _, ref := range attempts {
-		if err := e.reportLost(ctx, ref); err != nil {
+		if slices.Contains(left, ref) {
+			continue
+		}
+		if err := e.reportLost(ctx, ref, "", event.TaskFinished{}); err != nil {
 			return err
 		}
 		others = append(others, e.place.attempt(ref))
@@ -109,28 +128,6 @@ func (e *executor) recover(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// reportLost says that an attempt was lost, unless somebody has said how it ended.
-func (e *executor) reportLost(ctx context.Context, ref event.AttemptRef) error {
-	b := e.deps.Bus
-	started := event.TaskStarted{Task: ref.Task, Attempt: ref.Attempt}
-	cause, err := b.Get(ctx, event.Root(ref.Run, e.source(), e.now(), started).Subject())
-	if bus.Empty(err) {
-		return nil // These are not the facts that the workspace was made under.
-	}
-	if err != nil {
-		return err
-	}
-	class := release.ClassLost
-	mine, err := b.Claim(ctx, event.New(cause, e.source(), e.now(), event.TaskFinished{
-		Task: ref.Task, Attempt: ref.Attempt, Pool: e.config.Pool, Executor: e.deps.Instance, Class: class, Outcome: class.Outcome(),
-		Reason: "the executor ended while the attempt ran; its processes were killed when it came back",
-	}))
-	if err == nil && mine {
-		e.log.Warn("an attempt of an earlier executor is lost", "run", ref.Run, "task", ref.Task, "attempt", ref.Attempt)
-	}
-	return err
 }
 
 // beat says that the executor lives and what it has in hand. One beat that is not heard is made good by the next.
@@ -171,20 +168,4 @@ func (e *executor) refuse(reason string, forGood bool) {
 		e.log.Info("the executor changes whether it takes work", "refuses", reason)
 	}
 	e.refused, e.draining = reason, forGood
-}
-
-// checkDisk takes no work while the disk is nearly full: an attempt would fail half way, and the log with it.
-func (e *executor) checkDisk() {
-	if e.config.MinFree < 0 {
-		return
-	}
-	free, err := e.place.free()
-	switch {
-	case err != nil:
-		e.refuse("cannot see how full the disk is: "+err.Error(), false)
-	case free < e.config.MinFree:
-		e.refuse(fmt.Sprintf("the disk has %d MiB free, expected at least %d", free>>20, e.config.MinFree>>20), false)
-	default:
-		e.refuse("", false)
-	}
 }

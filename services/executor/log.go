@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/blob"
@@ -17,24 +18,28 @@ import (
 // output is the way of an attempt's output: secrets are masked, then chunks go to the stream of logs and a compressed
 // copy aside.
 type output struct {
+	mu     sync.Mutex // around masked: several commands of one attempt may write at once
 	masked *mask.Writer
+	masker *mask.Masker
 	log    *logs.Writer
 	copy   *spool
 }
 
 func newOutput(a *attempt) *output {
-	o := &output{copy: &spool{dir: a.e.place.spool}}
+	o := &output{copy: &spool{dir: a.e.place.spool}, masker: a.masker}
 	failed := false
+	show := func(c logs.Chunk) {
+		// Nobody waits for the live log: what the stream loses is in the blob.
+		if _, err := a.e.deps.Bus.PublishLog(chunk(a, c)); err != nil && !failed {
+			failed = true
+			a.e.log.Warn("cannot show the log live", "run", a.ref.Run, "task", a.ref.Task, "err", err)
+		}
+	}
+	if a.quiet {
+		show = nil
+	}
 	o.log = logs.New(logs.Options{
-		Every:   liveEvery,
-		Archive: o.copy, Codec: a.e.codec, Live: a.e.config.LiveLog,
-		Sink: func(c logs.Chunk) {
-			// Nobody waits for the live log: what the stream loses is in the blob.
-			if _, err := a.e.deps.Bus.PublishLog(chunk(a, c)); err != nil && !failed {
-				failed = true
-				a.e.log.Warn("cannot show the log live", "run", a.ref.Run, "task", a.ref.Task, "err", err)
-			}
-		},
+		Every: liveEvery, Sink: show, Archive: o.copy, Codec: a.e.codec, Live: a.e.config.LiveLog,
 		Failed: func(err error) { a.e.log.Error("cannot keep a log", "run", a.ref.Run, "task", a.ref.Task, "err", err) },
 	})
 	o.masked = a.masker.NewWriter(o.log)
@@ -48,10 +53,18 @@ func chunk(a *attempt, c logs.Chunk) bus.LogChunk {
 	}
 }
 
-func (o *output) Write(p []byte) (int, error) { return o.masked.Write(p) }
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.masked.Write(p)
+}
 
 // note adds a line of the executor's own.
-func (o *output) note(text string) { _, _ = io.WriteString(o, "sluice: "+text+"\n") }
+func (o *output) note(text string) {
+	if o != nil {
+		_, _ = io.WriteString(o, "sluice: "+text+"\n")
+	}
+}
 
 // closeLog ends the log, stores it as a blob and puts what is known of it into the result.
 func (a *attempt) closeLog(ctx context.Context) {
@@ -69,18 +82,24 @@ func (a *attempt) closeLog(ctx context.Context) {
 			"run", a.ref.Run, "task", a.ref.Task, "err", err)
 	}
 	a.result.LogLines = result.Lines
-	if a.result.Class != release.ClassOK || err != nil {
-		a.result.LastLines = lastLines(result.Tail)
+	most := maxLastLines
+	if a.result.Class == release.ClassOK && err == nil {
+		most = maxGoodLines
 	}
+	a.result.LastLines = lastLines(result.Tail, most)
 }
 
-// maxLastLines is how much of the log a result may carry, in bytes.
-const maxLastLines = 32 << 10
+// maxLastLines is how much of the log a result may carry, in bytes, and maxGoodLines how much of one that nobody will
+// look for a fault in.
+const (
+	maxLastLines = 32 << 10
+	maxGoodLines = 2 << 10
+)
 
-func lastLines(tail []string) []string {
+func lastLines(tail []string, most int) []string {
 	size := 0
 	for i := len(tail) - 1; i >= 0; i-- {
-		if size += len(tail[i]) + 1; size > maxLastLines {
+		if size += len(tail[i]) + 1; size > most {
 			return tail[i+1:]
 		}
 	}

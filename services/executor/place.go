@@ -21,16 +21,21 @@ import (
 // also the record of having the attempt in hand.
 type place struct {
 	attempts string
+	records  string // what is left to do of attempts, a file for each
 	spool    string
+	step     string // the script for steps
+	caches   *cacheStore
 	lock     *os.File
 	spares   spares
 }
 
 // openPlace makes the directory and locks it against another executor.
-func openPlace(dir string) (*place, error) {
-	p := &place{attempts: filepath.Join(dir, "attempts"), spool: filepath.Join(dir, "spool")}
+func openPlace(dir, caches string) (*place, error) {
+	p := &place{
+		attempts: filepath.Join(dir, "attempts"), records: filepath.Join(dir, "records"), spool: filepath.Join(dir, "spool"),
+	}
 	p.spares.dir = filepath.Join(dir, "spares")
-	for _, one := range []string{p.attempts, p.spool, p.spares.dir} {
+	for _, one := range []string{p.attempts, p.records, p.spool, p.spares.dir} {
 		if err := os.MkdirAll(one, 0o700); err != nil {
 			return nil, fault.New(fault.Transient, "cannot make the executor's directory: %w", err)
 		}
@@ -44,7 +49,24 @@ func openPlace(dir string) (*place, error) {
 		return nil, fault.New(fault.Transient, "cannot lock %s: %w; another executor works there, give this one its own directory", dir, err)
 	}
 	p.lock = lock
+	if err := p.furnish(dir, caches); err != nil {
+		p.close()
+		return nil, fault.New(fault.Transient, "cannot make the executor's directory: %w", err)
+	}
 	return p, nil
+}
+
+// furnish puts what all attempts share into the executor's directory.
+func (p *place) furnish(dir, caches string) error {
+	if caches == "" {
+		caches = filepath.Join(dir, "caches")
+	}
+	var err error
+	if p.caches, err = openCaches(caches); err != nil {
+		return err
+	}
+	p.step = filepath.Join(dir, stepName)
+	return giveStepper(dir)
 }
 
 func (p *place) close() {
@@ -52,11 +74,6 @@ func (p *place) close() {
 		_ = os.RemoveAll(dir)
 	}
 	_ = p.lock.Close()
-}
-
-// attempt is the directory of an attempt. None of the three parts can hold a dot.
-func (p *place) attempt(ref event.AttemptRef) string {
-	return filepath.Join(p.attempts, string(ref.Run)+"."+string(ref.Task)+"."+strconv.Itoa(int(ref.Attempt)))
 }
 
 // leftovers lists the attempts that have a workspace, and what else lies there.
@@ -91,7 +108,7 @@ func parseAttempt(name string) (event.AttemptRef, bool) {
 	return event.AttemptRef{Run: release.RunID(parts[0]), Task: release.TaskID(parts[1]), Attempt: int32(n)}, err == nil && n > 0
 }
 
-// make makes the directory of an attempt with an empty workspace in it, or takes a spare one.
+// make makes the directory of an attempt with an empty workspace and room for its artifacts in it, or takes a spare one.
 func (p *place) make(dir string) error {
 	if spare, ok := p.spares.take(); ok {
 		return os.Rename(spare, dir)
@@ -99,16 +116,16 @@ func (p *place) make(dir string) error {
 	if err := os.Mkdir(dir, dirMode); err != nil {
 		return err
 	}
+	if err := os.Mkdir(filepath.Join(dir, artifactsName), dirMode); err != nil {
+		return err
+	}
 	return os.Mkdir(filepath.Join(dir, workName), dirMode)
 }
 
-const (
-	workName = "work"
-	dirMode  = 0o700
-)
+const dirMode = 0o700
 
 // remove removes the directory of an attempt. One that is as it was made is kept for another attempt: making and
-// removing two directories costs more than all else that Sluice does for a short task.
+// removing three directories costs more than all else that Sluice does for a short task.
 func (p *place) remove(dir string) error {
 	if untouched(dir) {
 		if spare := p.spares.next(); os.Rename(dir, spare) == nil {
@@ -119,9 +136,10 @@ func (p *place) remove(dir string) error {
 	return removeAll(dir)
 }
 
-// untouched reports whether a directory holds an empty workspace and nothing else, with the modes that they had.
+// untouched reports whether a directory holds an empty workspace, no artifacts and nothing else, with the modes that they
+// had.
 func untouched(dir string) bool {
-	return onlyHolds(dir, workName) && onlyHolds(filepath.Join(dir, workName))
+	return onlyHolds(dir, artifactsName, workName) && onlyHolds(filepath.Join(dir, workName)) && onlyHolds(filepath.Join(dir, artifactsName))
 }
 
 func onlyHolds(dir string, names ...string) bool {
@@ -135,6 +153,7 @@ func onlyHolds(dir string, names ...string) bool {
 	}
 	defer func() { _ = d.Close() }()
 	found, err := d.Readdirnames(len(names) + 1)
+	slices.Sort(found)
 	return slices.Equal(found, names) && (err == nil || errors.Is(err, io.EOF))
 }
 
@@ -190,13 +209,4 @@ func removeAll(dir string) error {
 		return nil
 	})
 	return os.RemoveAll(dir)
-}
-
-// free is the disk space for new workspaces, in bytes.
-func (p *place) free() (int64, error) {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(p.attempts, &s); err != nil {
-		return 0, os.NewSyscallError("statfs", err)
-	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
 }

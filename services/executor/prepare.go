@@ -9,23 +9,40 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// prepare makes the workspace: the commit, the inputs, then the task's own preparation.
-func (a *attempt) prepare(ctx context.Context) error {
-	if limit := firstSet(a.data.Timeouts.Prepare, a.task.Timeouts.Prepare); limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fail(release.ClassSetup, "preparing took longer than %s", limit))
-		defer cancel()
+// setUp makes the workspace: the commit, the inputs, the caches.
+func (a *attempt) setUp(ctx context.Context) error {
+	ctx, cancel := bounded(ctx, a.prepareLimit(), release.ClassSetup, "preparing")
+	defer cancel()
+	for _, step := range []func(context.Context) error{a.makeWorkspace, a.layInputs, a.layCaches} {
+		if err := step(ctx); err != nil {
+			return orCause(ctx, classify(release.ClassSetup, err))
+		}
 	}
-	if err := a.makeWorkspace(ctx); err != nil {
-		return orCause(ctx, classify(release.ClassSetup, err))
-	}
-	if err := a.layInputs(ctx); err != nil {
-		return orCause(ctx, classify(release.ClassSetup, err))
-	}
-	if a.task.Prepare == "" {
+	return nil
+}
+
+func (a *attempt) prepareLimit() time.Duration {
+	return firstSet(a.data.Timeouts.Prepare, a.task.Timeouts.Prepare)
+}
+
+// prepare runs the task's own preparation, in what setting up has left of the time for both. It returns when it has ended
+// everywhere: so that the commands of a gang start together.
+func (a *attempt) prepare(ctx context.Context, setUp time.Duration) error {
+	if a.task.Prepare == "" || a.skips(phasePrepare) {
 		return nil
 	}
-	return a.script(ctx, a.task.Prepare, release.ClassPrepare)
+	if err := a.prove(ctx); err != nil {
+		return err
+	}
+	if limit := a.prepareLimit(); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, max(limit-setUp, time.Millisecond),
+			fail(release.ClassPrepare, "preparing took longer than %s", limit))
+		defer cancel()
+	}
+	return a.phase("prepare", func() error {
+		return a.everywhere(ctx, order{phase: phasePrepare, what: "the preparation", text: a.task.Prepare, class: release.ClassPrepare})
+	})
 }
 
 // orCause returns why ctx ended, if it did: what failed after that failed because of it.
@@ -47,8 +64,16 @@ func firstSet(durations ...release.Duration) time.Duration {
 
 // makeWorkspace makes the directories and checks the commit out.
 func (a *attempt) makeWorkspace(ctx context.Context) error {
+	if err := a.checkImage(); err != nil {
+		return err
+	}
 	if err := a.e.place.make(a.dir); err != nil {
 		return fail(release.ClassInfra, "cannot make the workspace: %w", err)
+	}
+	if !a.e.local() {
+		if err := giveStepper(a.dir); err != nil {
+			return fail(release.ClassInfra, "cannot make the workspace: %w", err)
+		}
 	}
 	if a.task.Checkout != "none" {
 		if err := a.checkOut(ctx); err != nil {
@@ -56,6 +81,20 @@ func (a *attempt) makeWorkspace(ctx context.Context) error {
 		}
 	}
 	return a.checkDirectory()
+}
+
+// checkImage refuses a task that names an image where nothing can be made of one: what it runs in is part of what it
+// proves.
+func (a *attempt) checkImage() error {
+	if a.task.Image == "" || a.e.config.Driver.Kind == "container" || a.e.config.Use != nil {
+		return nil
+	}
+	kind := a.e.config.Driver.Kind
+	if kind == "" {
+		kind = "local"
+	}
+	return fail(release.ClassConfig, "cannot run in image %q: the executors of pool %s run commands with the driver %q, expected "+
+		"\"container\"; send the task to a pool of containers, or take the image out of the definition", a.task.Image, a.e.config.Pool, kind)
 }
 
 func (a *attempt) checkOut(ctx context.Context) error {

@@ -3,6 +3,7 @@ package executor
 import (
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -18,13 +19,14 @@ const (
 
 // readReports reads what the task says it leaves. After a command that ended well, a report that is missing, unreadable
 // or empty means that nobody knows: class unknown, never a success. After one that failed it is only told in the log.
-func (a *attempt) readReports(root *os.Root, failed error) error {
+func (a *attempt) readReports(shelves []*shelf, failed error, variant string) error {
 	var sum report.Summary
-	err := a.readJUnit(root, &sum)
-	if err == nil {
-		err = a.readResults(root, &sum)
+	var err error
+	for _, s := range shelves {
+		err = orElse(err, a.readShelf(s, &sum))
 	}
-	a.keep(&sum)
+	ofVariant(&sum, variant)
+	a.keepSummary(&sum)
 	if err == nil {
 		if problem := sum.Problem(); problem != "" {
 			return fail(release.ClassCommand, "%s", problem)
@@ -35,6 +37,37 @@ func (a *attempt) readReports(root *os.Root, failed error) error {
 		a.log.note(err.Error())
 	}
 	return err
+}
+
+// readShelf reads the reports of one workspace.
+func (a *attempt) readShelf(s *shelf, sum *report.Summary) error {
+	var one report.Summary
+	err := a.readJUnit(s.root, &one)
+	if err == nil {
+		err = a.readResults(s.root, &one)
+	}
+	if s.node != nil {
+		ofNode(&one, s.node)
+	}
+	sum.Add(one)
+	return err
+}
+
+// ofNode names the metrics and cases of a node after it.
+func ofNode(sum *report.Summary, n *node) {
+	rename(sum, nodesName+"."+strconv.Itoa(n.index)+".", n.String()+": ")
+}
+
+// rename puts a prefix before the names of metrics, and one before those of failed cases.
+func rename(sum *report.Summary, metric, test string) {
+	named := make(map[string]float64, len(sum.Metrics))
+	for name, value := range sum.Metrics {
+		named[metric+name] = value
+	}
+	sum.Metrics = named
+	for i := range sum.Failed {
+		sum.Failed[i].Name = test + sum.Failed[i].Name
+	}
 }
 
 func (a *attempt) readJUnit(root *os.Root, sum *report.Summary) error {
@@ -82,22 +115,23 @@ func (a *attempt) readOne(root *os.Root, name string, sum *report.Summary, read 
 	return nil
 }
 
-// keep puts what the reports say into the result, masked.
-func (a *attempt) keep(sum *report.Summary) {
-	a.result.Tests = sum.Count
-	for i, one := range sum.Failed {
-		if i == maxFailures {
+// keepSummary puts what the reports say into the result, masked, beside what those of earlier variants said.
+func (a *attempt) keepSummary(sum *report.Summary) {
+	all := report.Summary{Count: a.result.Tests}
+	all.Add(*sum)
+	a.result.Tests = all.Count
+	for _, one := range sum.Failed {
+		if len(a.result.Failures) == maxFailures {
 			break
 		}
 		a.result.Failures = append(a.result.Failures, event.CaseFailure{
 			Name: a.masker.Text(one.Name), Message: cut(a.masker.Text(one.Message)), // masked first: half a secret is none
 		})
 	}
-	if len(sum.Metrics) == 0 {
-		return
-	}
-	a.result.Metrics = make(map[string]float64, len(sum.Metrics))
 	for name, value := range sum.Metrics {
+		if a.result.Metrics == nil {
+			a.result.Metrics = make(map[string]float64, len(sum.Metrics))
+		}
 		a.result.Metrics[a.masker.Text(name)] = value
 	}
 }

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,37 +11,62 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// findSecrets resolves the secrets that the task names. A change that is not trusted gets none, whatever its definition
-// says; then it says so.
+// findSecrets resolves the secrets that the task names, and those of the provider that makes its places, which only that
+// provider's commands see. A change that is not trusted gets none, whatever its definition says; then it says so.
 func (a *attempt) findSecrets() (withheld string, err error) {
-	if len(a.task.Secrets) == 0 {
+	names := slices.Clone(a.task.Secrets)
+	if a.maker != nil {
+		names = append(names, a.maker.Secrets...)
+	}
+	if len(names) == 0 {
 		return "", nil
 	}
 	if !a.plan.Change.Trusted() {
-		return fmt.Sprintf("secrets %s are withheld: a %s run gets none", strings.Join(a.task.Secrets, ", "), a.plan.Change.Kind), nil
+		return fmt.Sprintf("secrets %s are withheld: a %s run gets none", strings.Join(names, ", "), a.plan.Change.Kind), nil
 	}
-	a.secrets = make(map[string]string, len(a.task.Secrets))
-	values := make([]string, 0, len(a.task.Secrets))
-	for _, name := range a.task.Secrets {
-		value, err := a.e.deps.Secret(name)
+	known := make(map[string]string, len(names))
+	values := make([]string, 0, len(names))
+	for _, name := range names {
+		value, err := a.secret(name)
 		if err != nil {
-			return "", a.classifySecret(name, err)
+			return "", err
 		}
-		if len(value) < mask.MinLength {
-			return "", fail(release.ClassConfig, "cannot give secret %s to the task: it has fewer than %d bytes, too few to be "+
-				"masked in the log; give it a longer value", name, mask.MinLength)
-		}
-		a.secrets[name] = value
+		known[name] = value
 		values = append(values, value)
 	}
 	if a.masker, err = mask.New(values); err != nil {
 		return "", classify(release.ClassConfig, err)
+	}
+	a.secrets = pick(known, a.task.Secrets)
+	if a.maker != nil {
+		a.makers = pick(known, a.maker.Secrets)
 	}
 	long := slices.DeleteFunc(values, func(value string) bool { return len(value) < minSearched })
 	if len(long) > 0 {
 		a.searched, err = mask.New(long)
 	}
 	return "", err
+}
+
+func pick(from map[string]string, names []string) map[string]string {
+	some := make(map[string]string, len(names))
+	for _, name := range names {
+		some[name] = from[name]
+	}
+	return some
+}
+
+// secret finds one value.
+func (a *attempt) secret(name string) (string, error) {
+	value, err := a.e.deps.Secret(name)
+	if err != nil {
+		return "", a.classifySecret(name, err)
+	}
+	if len(value) < mask.MinLength {
+		return "", fail(release.ClassConfig, "cannot give secret %s to the task: it has fewer than %d bytes, too few to be "+
+			"masked in the log; give it a longer value", name, mask.MinLength)
+	}
+	return value, nil
 }
 
 // classifySecret tells a store of secrets that is away from a secret that is not there. The error is not repeated
@@ -61,11 +85,11 @@ func (a *attempt) classifySecret(name string, err error) error {
 const minSearched = 12
 
 // search refuses an output that holds a secret, before it is stored. What is compressed is not opened.
-func (a *attempt) search(ctx context.Context, root *os.Root, name string) error {
+func (a *attempt) search(ctx context.Context, s *shelf, name string) error {
 	if a.searched == nil {
 		return nil
 	}
-	from, _, err := a.open(ctx, root, name)
+	from, _, err := s.open(ctx, name)
 	if err != nil {
 		return err
 	}

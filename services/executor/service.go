@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/driver"
+	"github.com/sluiceci/sluice/pkg/driver/choose"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/git"
@@ -29,7 +30,11 @@ type Config struct {
 	Beat        time.Duration     `yaml:"beat"`        // between heartbeats; 500ms when 0
 	MinFree     int64             `yaml:"min_free"`    // bytes of disk below which it takes no work; 1 GiB when 0, none when negative
 	LiveLog     int64             `yaml:"live_log"`    // bytes of an attempt's log that are seen live; 32 MiB when 0
-	Driver      driver.Driver     `yaml:"-"`           // local processes when nil
+	Driver      choose.Config     `yaml:"driver"`      // where attempts run; processes of this machine when empty
+	Notice      Notice            `yaml:"notice"`      // where it is told that this machine will be taken away
+	Caches      string            `yaml:"caches"`      // directory of caches, which executors of one machine may share; below Dir when empty
+	CacheSize   int64             `yaml:"cache_size"`  // bytes of all caches together; 10 GiB when 0, none when negative
+	Use         driver.Driver     `yaml:"-"`           // in place of Driver
 }
 
 func (c Config) orDefault() Config {
@@ -45,6 +50,9 @@ func (c Config) orDefault() Config {
 	}
 	if c.MinFree == 0 {
 		c.MinFree = 1 << 30
+	}
+	if c.CacheSize == 0 {
+		c.CacheSize = 10 << 30
 	}
 	if c.LiveLog == 0 {
 		c.LiveLog = 32 << 20
@@ -68,15 +76,24 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 	}
 	config.Dir = dir
 	e := newExecutor(config, deps, cache)
+	says := []event.Type{
+		event.TypeTaskStarted, event.TypeTaskFinished, event.TypePlacesCreated, event.TypePlacesDestroyed,
+	}
 	return service.Service{
 		Name: Name,
-		Doc:  "runs one attempt: prepare → run → collect → cleanup, whatever happens",
+		Doc:  "runs one attempt: cleanup → prepare → run → collect → cleanup, whatever happens",
 		Routes: []bus.Route{
-			bus.Work("run", []event.Type{event.TypeTaskStarted, event.TypeTaskFinished}, e.take,
+			bus.Work("run", says, e.take,
 				bus.Key(config.Pool), bus.Workers(config.Slots), bus.Gate(e.await), bus.Grace(e.patience()), bus.AckWait(ackWait)),
+			bus.Work("sweep", []event.Type{event.TypePlacesDestroyed}, e.sweep,
+				bus.Key(config.Pool), bus.Gate(e.await), bus.Grace(e.patience()), bus.AckWait(ackWait)),
 		},
 		Loops: []service.Loop{
-			{Name: "live-" + config.Pool, Says: []event.Type{event.TypeExecutorHeartbeat, event.TypeTaskFinished}, Run: e.live},
+			{Name: "live-" + config.Pool, Says: []event.Type{
+				event.TypeExecutorHeartbeat, event.TypeExecutorDraining, event.TypeTaskFinished,
+			}, Run: e.live},
+			{Name: "tend-" + config.Pool, Says: []event.Type{event.TypeTaskFinished, event.TypePlacesDestroyed}, Run: e.tendAll},
+			{Name: "notice-" + config.Pool, Run: e.watchNotice},
 			{Name: "cancel-" + config.Pool, Hears: []event.Type{event.TypeTaskCancelRequested, event.TypeRunCancelRequested}, Run: e.hearCancels},
 		},
 	}, nil

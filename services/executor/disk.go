@@ -1,0 +1,89 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// free is the disk space for new workspaces, in bytes.
+func (p *place) free() (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(p.attempts, &s); err != nil {
+		return 0, os.NewSyscallError("statfs", err)
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil
+}
+
+// floor is the disk space below which something must give way: what is kept for logs and results.
+func (c Config) floor() int64 { return c.MinFree / 4 }
+
+// checkDisk takes no work while the disk is nearly full: an attempt would fail half way, and the log with it. Once it is
+// fuller still, the attempt whose files take the most is ended.
+func (e *executor) checkDisk() {
+	if e.config.MinFree < 0 {
+		return
+	}
+	free, err := e.place.free()
+	switch {
+	case err != nil:
+		e.refuse("cannot see how full the disk is: "+err.Error(), false)
+	case free < e.config.MinFree:
+		e.refuse(fmt.Sprintf("the disk has %d MiB free, expected at least %d", free>>20, e.config.MinFree>>20), false)
+	default:
+		e.refuse("", false)
+	}
+	if err == nil && free < e.config.floor() {
+		e.makeRoom(free)
+	}
+}
+
+// makeRoom ends the attempt whose files take the most, one at a time.
+func (e *executor) makeRoom(free int64) {
+	var largest *attempt
+	var most int64
+	for _, a := range e.inHand(anyone) {
+		if a.yields.Load() {
+			return // It is ending.
+		}
+		if size := treeSize(e.place.attempt(a.ref)); size > most {
+			largest, most = a, size
+		}
+	}
+	if largest == nil {
+		return
+	}
+	largest.yields.Store(true)
+	largest.stop(release.ClassInfra, diskReason(free, e.config.floor(), most))
+}
+
+func diskReason(free, floor, size int64) string {
+	return fmt.Sprintf("the executor's disk was full: %d MiB were free, expected at least %d; the files of this attempt took %d MiB",
+		free>>20, floor>>20, size>>20)
+}
+
+// blameDisk tells a command that failed because the disk was full from one that failed by itself.
+func (a *attempt) blameDisk(class release.Class, reason string) (release.Class, string) {
+	switch class {
+	case release.ClassCommand, release.ClassPrepare, release.ClassSetup, release.ClassUnknown:
+	default:
+		return class, reason
+	}
+	if a.e.config.MinFree < 0 {
+		return class, reason
+	}
+	if free, err := a.e.place.free(); err == nil && free < a.e.config.floor() {
+		return release.ClassInfra, diskReason(free, a.e.config.floor(), treeSize(a.dir)) + "; then " + reason
+	}
+	return class, reason
+}
+
+// occupied is how much of the disk a file takes: a sparse one less than its length.
+func occupied(info os.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Blocks * 512
+	}
+	return info.Size()
+}
