@@ -4,10 +4,16 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/nikolalohinski/gonja/v2/builtins"
 	"github.com/nikolalohinski/gonja/v2/exec"
 )
+
+// allowed has the filters and methods that there are; nothing changes them once they are made.
+var allowed = sync.OnceValue(func() *exec.Environment {
+	return &exec.Environment{Filters: filters(), Methods: methods()}
+})
 
 // filters are those whose results are no larger than what they are given.
 func filters() *exec.FilterSet {

@@ -108,7 +108,8 @@ type renderer struct {
 
 func newRenderer(variables map[string]any) *renderer {
 	scope := &exec.Environment{
-		Filters: filters(), Tests: builtins.Tests, Context: exec.NewContext(map[string]any{"range": numbers}), Methods: methods(),
+		Filters: allowed().Filters, Tests: builtins.Tests, Methods: allowed().Methods,
+		Context: exec.NewContext(map[string]any{"range": numbers}),
 	}
 	for name, value := range variables {
 		scope.Context.Set(name, value)

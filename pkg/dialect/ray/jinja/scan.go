@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/nikolalohinski/gonja/v2/config"
 	"github.com/nikolalohinski/gonja/v2/tokens"
@@ -10,10 +11,14 @@ import (
 // dialect is Jinja2's own delimiters and defaults.
 func dialect() *config.Config { return config.New() }
 
+// blank is a lexer to copy: to make one compiles its regular expressions.
+var blank = sync.OnceValue(func() *tokens.Lexer { return tokens.NewLexer("", dialect()) })
+
 // scan reads the tokens of a template here and now. The library would do so in a goroutine of its own, where a panic could
 // not be caught and which nobody would end after an error.
 func scan(text string) ([]*tokens.Token, error) {
-	lexer := tokens.NewLexer(text, dialect())
+	lexer := *blank()
+	lexer.Input = text
 	lexer.Tokens = make(chan *tokens.Token, 2*len(text)+64)
 	lexer.Run()
 	var list []*tokens.Token

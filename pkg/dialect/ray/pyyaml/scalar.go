@@ -23,8 +23,8 @@ var (
 // plain makes a value of a scalar that was written without quotes.
 func plain(text string, at Pos) *Node {
 	n := &Node{Kind: String, Text: text, At: at, size: 1}
-	if len(text) > 100 {
-		return n
+	if len(text) > 100 || text != "" && !strings.ContainsRune("yYnNtTfFoO~+-.0123456789", rune(text[0])) {
+		return n // most are words; none of the forms below begins as they do
 	}
 	switch {
 	case boolWord.MatchString(text):

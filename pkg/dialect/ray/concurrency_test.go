@@ -1,0 +1,142 @@
+package ray
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestBudgets is the table of section 2.5: a size, and the group and limit that Ray gives it.
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		google     bool
+		cpus, gpus int64
+		group      string
+		limit      int64
+	}{
+		{false, 12800, 9, "large-gpu", 4}, {false, 12800, 8, "small-gpu", 8}, {false, 1, 1, "small-gpu", 8}, {false, 1025, 0, "enormous", 1},
+		{false, 1024, 0, "large", 8}, {false, 513, 0, "large", 8}, {false, 512, 0, "medium", 6}, {false, 129, 0, "medium", 6},
+		{false, 128, 0, "small", 16}, {false, 33, 0, "small", 16}, {false, 32, 0, "tiny", 32}, {false, 9, 0, "tiny", 32},
+		{false, 8, 0, "minuscule", 128}, {false, 0, 0, "minuscule", 128},
+		{true, 1, 8, "gpu-gce", 4}, {true, 1, 4, "gpu-gce", 8}, {true, 1, 3, "gpu-gce", 16}, {true, 1, 2, "gpu-gce", 16}, {true, 1, 1, "gpu-gce", 32},
+		{true, 1025, 0, "enormous-gce", 1}, {true, 1024, 0, "large-gce", 8}, {true, 129, 0, "medium-gce", 6}, {true, 33, 0, "small-gce", 16},
+		{true, 32, 0, "tiny-gce", 32}, {true, 8, 0, "minuscule-gce", 128},
+	} {
+		b := BudgetOf(Size{CPUs: c.cpus, GPUs: c.gpus}, c.google)
+		if b.Group != c.group || b.AtOnce() != c.limit {
+			t.Errorf("%d vCPUs, %d GPUs, Google %v: got %s of %d, want %s of %d", c.cpus, c.gpus, c.google, b.Group, b.AtOnce(), c.group, c.limit)
+		}
+	}
+}
+
+// TestOneGroupHasOneLimit is defect 15: of Ray's gpu-gce there are four limits.
+func TestOneGroupHasOneLimit(t *testing.T) {
+	t.Parallel()
+	limits, slots := map[string]int64{}, map[string]int64{}
+	for _, google := range []bool{false, true} {
+		for gpus := range int64(20) {
+			for _, cpus := range []int64{0, 8, 9, 32, 33, 128, 129, 512, 513, 1024, 1025} {
+				b := BudgetOf(Size{CPUs: cpus, GPUs: gpus}, google)
+				group, limit := b.Slots()
+				if known, ok := limits[b.Group]; ok && known != b.Limit {
+					t.Errorf("%s has the limits %d and %d", b.Group, known, b.Limit)
+				}
+				if known, ok := slots[group]; ok && known != limit {
+					t.Errorf("%s has the limits %d and %d", group, known, limit)
+				}
+				limits[b.Group], slots[group] = b.Limit, limit
+			}
+		}
+	}
+}
+
+// TestSizes has the sums of section 2.5.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	worker := func(kind, counts string) string { return "- {instance_type: " + kind + counts + "}\n" }
+	head := func(kind string) string { return "head_node_type: {instance_type: " + kind + "}\nworker_node_types:\n" }
+	for _, c := range []struct {
+		name, compute, env string
+		want               Size
+		group              string
+	}{
+		{"AWS", head("m5.4xlarge") + worker("m5.8xlarge", ", max_workers: 4") + worker("g3.8xlarge", ", min_workers: 8"), "aws", Size{13, 400, 16}, "large-gpu"},
+		{"GCE", head("n1-standard-16") + worker("random-str-xxx-32", ", max_workers: 4") + worker("a2-highgpu-2g", ", max_workers: 8"), "gce", Size{13, 336, 16}, "gpu-gce"},
+		{"one worker", head("m5.4xlarge") + worker("m5.8xlarge", ""), "aws", Size{2, 48, 0}, "small"},
+		{"min and max", head("m5.4xlarge") + worker("m5.4xlarge", ", min_workers: 2, max_workers: 5"), "aws", Size{6, 96, 0}, "small"},
+		{"head only", "head_node_type: {instance_type: m5.4xlarge}\n", "aws", Size{1, 16, 0}, "tiny"},
+		{"no workers", "head_node_type: {instance_type: m5.4xlarge}\nworker_node_types: []\n", "aws", Size{1, 16, 0}, "tiny"},
+		{"weird", head("m5.4xlarge") + worker("weird", ""), "aws", Size{}, "small"},
+		{"weird at Google", "head_node_type: {instance_type: weird}\n", "gce", Size{}, "small-gce"},
+		{"no head", "worker_node_types: []\n", "aws", Size{}, "small"},
+		{"many", head("m5.4xlarge") + worker("m5.4xlarge", ", max_workers: 9000000000000000000"), "aws", Size{1_000_001, 16_000_016, 0}, "enormous"},
+		{"fewer than none", head("m5.4xlarge") + worker("m5.4xlarge", ", max_workers: -5"), "aws", Size{1, 16, 0}, "tiny"},
+	} {
+		files := tree(change(t, "group: g", "env: "+c.env))
+		files["release/dir/compute.yaml"].Data = []byte(c.compute)
+		s, err := Import(files, []string{"release/tests.yaml"}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test := s.Tests[0]; test.Cluster.Size != c.want || test.Budget().Group != c.group {
+			t.Errorf("%s: got %+v in %s, want %+v in %s", c.name, test.Cluster.Size, test.Budget().Group, c.want, c.group)
+		}
+	}
+}
+
+// TestRealSizes has tests of the delivered suite.
+func TestRealSizes(t *testing.T) {
+	t.Parallel()
+	s := suite2024(t)
+	for _, c := range []struct {
+		name       string
+		smoke      bool
+		cpus, gpus int64
+		group      string
+		limit      int64
+	}{
+		{"cluster_tune_scale_up_down.aws", false, 12, 0, "tiny", 32},
+		{"torch_batch_inference_1_gpu_10gb_raw.aws", false, 16, 1, "small-gpu", 8},
+		{"torch_batch_inference_1_gpu_10gb_raw.gce", false, 16, 1, "gpu-gce", 32},
+		{"microbenchmark.aws", false, 64, 0, "small", 16},
+		{"tune_scalability_network_overhead.aws", false, 216, 0, "medium", 6},
+		{"tune_scalability_network_overhead.smoke-test", false, 56, 0, "small", 16},
+		{"stress_test_many_tasks.aws", false, 264, 0, "medium", 6},
+		{"stress_test_many_tasks.aws", true, 0, 0, "tiny", 32},
+		{"many_actors.aws", false, 4160, 0, "enormous", 1},
+	} {
+		for _, test := range s.Tests {
+			if test.Name != c.name {
+				continue
+			}
+			if c.smoke {
+				test = test.Smoke
+				c.cpus = test.Cluster.Size.CPUs
+			}
+			b := test.Budget()
+			if size := test.Cluster.Size; size.CPUs != c.cpus || size.GPUs != c.gpus || b.Group != c.group || b.AtOnce() != c.limit {
+				t.Errorf("%s: got %+v in %s of %d", c.name, size, b.Group, b.AtOnce())
+			}
+		}
+	}
+}
+
+func TestInstanceTable(t *testing.T) {
+	t.Parallel()
+	if n := len(BuiltinInstances().types); n < 485 {
+		t.Errorf("the table has %d types, want at least 485", n)
+	}
+	mine, err := ReadInstances("# mine\ninstance,cpus,gpus\nm5.xlarge,1000,9\n\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, found := read(valid, Options{Instances: mine})
+	if len(found) > 0 || s.Tests[0].Cluster.Size != (Size{1, 1000, 9}) {
+		t.Errorf("got %+v and %v with a table of one's own", s.Tests[0].Cluster.Size, found)
+	}
+	for _, text := range []string{"a,1\n", "a,x,0\n", "a,1,-1\n", "a,99999999999,0"} {
+		if _, err := ReadInstances(text); err == nil || !strings.Contains(err.Error(), "line 1") {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package ray
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// suiteS is the suite of the vectors F1 to F11.
+func suiteS(t *testing.T) *Suite {
+	t.Helper()
+	var b strings.Builder
+	for _, one := range [][5]string{ // name, frequency, smoke frequency, team, run.type
+		{"test_1", "nightly", "nightly", "team_1", "job"}, {"test_2", "weekly", "nightly", "team_2", "client"},
+		{"other_1", "weekly", "", "team_2", ""}, {"other_2", "nightly", "multi", "team_2", "job"},
+		{"other_3", "manual", "", "team_2", ""}, {"test_3", "nightly", "", "team_2", ""},
+	} {
+		b.WriteString("- name: " + one[0] + "\n  working_dir: dir\n  frequency: " + one[1] + "\n  team: " + one[3] + "\n")
+		b.WriteString("  cluster: {byod: {pip: [torch, numpy]}, cluster_compute: compute.yaml}\n  run: {timeout: 3600, script: s")
+		if one[4] != "" {
+			b.WriteString(", type: " + one[4])
+		}
+		b.WriteString("}\n")
+		if one[2] != "" {
+			b.WriteString("  smoke_test: {frequency: " + one[2] + "}\n")
+		}
+	}
+	return mustRead(t, b.String())
+}
+
+// shown lists what was selected; a smoke test has a "+".
+func shown(s *Selection) string {
+	var out []string
+	for _, t := range s.Picked {
+		if t.IsSmoke {
+			out = append(out, t.Name+"+")
+		} else {
+			out = append(out, t.Name)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// TestSelect has the vectors F1 to F13.
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	s := suiteS(t)
+	for _, c := range []struct {
+		name      string
+		frequency Frequency
+		prefer    bool
+		filters   string
+		want      string
+	}{
+		{"F1", Any, false, "", "test_1 test_2 other_1 other_2 other_3 test_3"},
+		{"F2", Any, true, "", "test_1+ test_2+ other_1 other_2+ other_3 test_3"},
+		{"F3", Nightly, false, "", "test_1 test_2+ other_2 test_3"},
+		{"F4", Nightly, true, "", "test_1+ test_2+ other_2+ test_3"},
+		{"F5", Weekly, false, "", "test_2 other_1"},
+		{"F6", Nightly, false, "name:other.*", "other_2"},
+		{"F7", Nightly, false, "name:test.*", "test_1 test_2+ test_3"},
+		{"F8", Nightly, false, "name:test", ""},
+		{"F9", Nightly, false, "name:test.*\nteam:team_1", "test_1"},
+		{"F10", Nightly, false, "name:test_1|test_2", "test_1 test_2+"},
+		{"F11 job", Any, false, "run/type:job", "test_1 other_2"},
+		{"F11 client", Any, false, "run/type:client", "test_2"},
+		{"F11 invalid", Any, false, "run/invalid:xxx", ""},
+		{"F12 int", Any, false, "run/timeout:3600\nname:test_1", "test_1"},
+		{"F12 bool", Any, false, "stable:True\nname:test_1", "test_1"},
+		{"F12 bool in YAML's words", Any, false, "stable:true\nname:test_1", "test_1"},
+		{"F12 bool that is not", Any, false, "stable:false", ""},
+		{"F12 map", Any, false, "run:.*\nname:test_1", "test_1"},
+		{"F12 map's content", Any, false, "run:.*'type': 'client'.*", "test_2"},
+		{"F12 list", Any, false, "cluster/byod/pip:torch\nname:test_1", "test_1"},
+		{"F12 list without", Any, false, "cluster/byod/pip:tensorflow", ""},
+		{"F13 empty", Any, false, "group:\nname:test_1", "test_1"},
+		{"F13 anything", Any, false, "group:.*\nname:test_1", "test_1"},
+		{"default", Any, false, "env:aws\nrun/type:anyscale_job", "other_1 other_3 test_3"},
+		{"default group", Any, false, "group:Ungrouped.*\nname:test_1", "test_1"},
+		{"empty and set", Any, false, "team:", ""},
+		{"name and smoke", Multi, false, "", "other_2+"},
+	} {
+		filters, err := ParseFilters(c.filters, Generation2024)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Select(Request{Frequency: c.frequency, PreferSmoke: c.prefer, Filters: filters})
+		if shown(got) != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, shown(got), c.want)
+		}
+		if (err != nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), "Empty test collection. ") {
+			t.Errorf("%s: the error is %v", c.name, err)
+		}
+		for _, skipped := range got.Skipped {
+			if skipped.Why == "" {
+				t.Errorf("%s: %s is left out without a reason", c.name, skipped.Name)
+			}
+		}
+	}
+}
+
+// TestFilterText is vector F14, and how it differs in 2025.
+func TestFilterText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		g    Generation
+		want string
+	}{
+		{"name:xxx\n \nteam:yyy\n", Generation2024, "name=xxx team=yyy"}, {"name:a:b", Generation2024, "name=a:b"},
+		{"name:x\nname:y", Generation2024, "name=y"}, {"name:x\nname:y", Generation2025, "name=x,y"}, {"", Generation2024, ""},
+	} {
+		filters, err := ParseFilters(c.text, c.g)
+		var got []string
+		for _, f := range filters {
+			got = append(got, f.Attr+"="+strings.Join(f.Values, ","))
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%q: got %v and %v, want %s", c.text, got, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"xxx": "Invalid test attr regex filter: xxx. Should be of the form attr:regex", "name:(": "cannot use the regular expression",
+		"name:(a)\\1": "cannot use the regular expression", "name:a(?!b)c": "cannot use the regular expression",
+		"name:" + strings.Repeat("a", 2000): "expected at most 1000",
+	} {
+		if _, err := ParseFilters(text, Generation2024); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestFilters2025 has the vectors F15 and F16.
+func TestFilters2025(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for _, name := range []string{"hello_world.a", "hello_world.b", "hello_world.c", "hello_world.d", "hello_world.e", "x_1", "x_2", "bye"} {
+		team := map[bool]string{true: "a", false: "b"}[name != "x_2"]
+		b.WriteString("- {name: " + name + ", group: all, working_dir: dir, frequency: manual, team: " + team +
+			", cluster: {byod: {}, cluster_compute: compute.yaml}, run: {timeout: 1, script: s}}\n")
+	}
+	s := mustRead(t, b.String())
+	filters, err := NewFilters([]string{"prefix:hello_world"}, Generation2025)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Select(Request{Filters: filters})
+	if err != nil || len(got.Picked) != 5 || !slices.Equal(got.Groups(), []string{"all"}) {
+		t.Errorf("F15: got %s in %v, %v", shown(got), got.Groups(), err)
+	}
+	if q := got.Confirm(true, filters, nil); q != "You are triggering 5 tests. Do you want to proceed?" {
+		t.Errorf("F15: the question is %q", q)
+	}
+	for _, quiet := range []string{
+		got.Confirm(true, filters, map[string]string{"AUTOMATIC": "1"}), got.Confirm(false, filters, nil), got.Confirm(true, nil, nil),
+	} {
+		if quiet != "" {
+			t.Errorf("F15: nothing is to be asked, got %q", quiet)
+		}
+	}
+	filters, err = NewFilters([]string{"team:a", "prefix:x", "team:c"}, Generation2025)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ = s.Select(Request{Filters: filters}); shown(got) != "x_1" {
+		t.Errorf("F16: got %q, want x_1", shown(got))
+	}
+}
+
+// TestConfirmCountsAllGroups is defect 18: Ray asks by the number of tests in the last group only.
+func TestConfirmCountsAllGroups(t *testing.T) {
+	t.Parallel()
+	s := suiteS(t)
+	for i, test := range s.Tests {
+		test.Group = string(rune('a' + i))
+	}
+	filters, _ := NewFilters([]string{"prefix:"}, Generation2025)
+	got, err := s.Select(Request{Filters: filters})
+	if err != nil || got.Confirm(true, filters, nil) != "You are triggering 6 tests. Do you want to proceed?" {
+		t.Errorf("got %q and %v", got.Confirm(true, filters, nil), err)
+	}
+}
+
+// TestJail is vector F17.
+func TestJail(t *testing.T) {
+	t.Parallel()
+	s := mustRead(t, valid)
+	for _, c := range []struct {
+		jail Jail
+		run  bool
+		want int
+	}{
+		{Jail{true, 7, true}, false, 0}, {Jail{true, 7, false}, false, 1}, {Jail{true, 0, false}, false, 1}, {Jail{false, 7, true}, false, 1},
+		{Jail{true, 7, true}, true, 1},
+	} {
+		got, _ := s.Select(Request{Jail: func(string) Jail { return c.jail }, RunJailed: c.run})
+		if len(got.Picked) != c.want {
+			t.Errorf("F17: %v, jailed ones run: %v: got %d tests, want %d", c.jail, c.run, len(got.Picked), c.want)
+		}
+	}
+}
+
+func TestPattern(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"a|b", "b", true}, {"a|ab", "ab", true}, {"(?!.*gce).*", "x.aws", true},
+		{"(?!.*gce).*", "x.gce", false}, {"(?=x).*gce", "x.gce", true}, {".*(?<!gce)", "x.gce", false}, {".*(?<!gce)", "x.aws", true},
+		{".*(?<=gce)", "x.gce", true}, {"(?!a)(?!b).*", "b", false}, {"(?!a)(?!b).*", "c", true}, {"(?!a).*|abc", "abc", true},
+		{"(?!a).*|abc", "abd", false}, {"(?i)ABC|(?!x)d", "abc", true}, {"[(?!|]+", "(?!|", true}, {`a\Z`, "a", true},
+		{"(?!a|b)c.*", "cd", true}, {`\(?!x`, "!x", true}, {"", "", true}, {".*", "a\nb", false},
+	} {
+		p, err := CompilePattern(c.pattern)
+		if err != nil {
+			t.Errorf("%q: %v", c.pattern, err)
+			continue
+		}
+		if got := p.Match(c.text); got != c.want {
+			t.Errorf("%q on %q: got %v, want %v", c.pattern, c.text, got, c.want)
+		}
+	}
+}
+
+func FuzzPattern(f *testing.F) {
+	for _, s := range []string{"(?!.*gce).*", ".*(?<!a)", "(?i)a|b", "[(]", `\(`, "(?=(a|b))c"} {
+		f.Add(s, "abc")
+	}
+	f.Fuzz(func(_ *testing.T, pattern, text string) {
+		if p, err := CompilePattern(pattern); err == nil {
+			p.Match(text)
+		}
+	})
+}
