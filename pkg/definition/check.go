@@ -22,6 +22,8 @@ func check(def *Definition, s *source) {
 	checkTriggers(c)
 	checkSettings(c)
 	checkPools(c)
+	checkProviders(c)
+	checkSuites(c)
 	checkChanged(c)
 	for _, e := range c.all() {
 		if c.full() {
@@ -118,8 +120,11 @@ func checkTop(c *checker) {
 		c.variables(e.Value.Vars)
 		c.secrets(e.Value.Secrets)
 	}
-	if len(def.Builds) == 0 && len(def.Tests) == 0 {
-		c.fail(Pos{1, 1}, "add builds: {wheel: {run: make wheel, outputs: {wheel: \"dist/*.whl\"}}}", "the definition has no jobs")
+	if def.RetryBudget.Value < 0 {
+		c.fail(def.RetryBudget.At, "", "expected a number of retries from 0, found %d", def.RetryBudget.Value)
+	}
+	if len(def.Builds) == 0 && len(def.Tests) == 0 && len(def.suites) == 0 {
+		c.fail(c.pos(1, 1), "add builds: {wheel: {run: make wheel, outputs: {wheel: \"dist/*.whl\"}}}", "the definition has no jobs")
 	}
 }
 

@@ -8,12 +8,8 @@ import (
 // needed lists the jobs that a job needs, each once.
 func (j *Job) needed() []string {
 	var out []string
-	for _, t := range j.Needs.Jobs {
-		out = append(out, t.Value)
-	}
-	for _, t := range j.Needs.Artifacts {
-		of, _, _ := strings.Cut(t.Value, ".")
-		if !slices.Contains(out, of) {
+	for i := range j.Needs.List {
+		if of, _ := j.Needs.List[i].of(); !slices.Contains(out, of) {
 			out = append(out, of)
 		}
 	}
@@ -125,7 +121,7 @@ func checkPublish(c *checker) {
 		c.condition(t.If, nil)
 		c.condition(t.Unless, nil)
 		for _, o := range t.Options {
-			c.template(o.Value, nil)
+			c.template(o.Value, nil, nil)
 		}
 	}
 }

@@ -34,12 +34,13 @@ func (c *checker) tryPresets(circle bool) {
 		if circle && len(e.Value.Extends) > 0 {
 			continue
 		}
-		sets, ok := c.def.presetSets(e.Name, nil)
+		budget := maxOverrides
+		sets, ok := c.def.presetSets(e.Name, nil, &budget)
 		if !ok {
 			c.fail(e.At, "", "preset %s and those that it extends make more than %d overrides", e.Name, maxOverrides)
 			return
 		}
-		spent += size + len(sets)
+		spent += size + maxOverrides - budget
 		scratch := c.def.Settings.clone()
 		scratch.Map = true
 		for _, set := range sets {

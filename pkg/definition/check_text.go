@@ -40,22 +40,22 @@ func (c *checker) within(t Text, offset Pos) Pos {
 		return t.At
 	}
 	start := c.find(t.At, strings.TrimSpace(lines[offset.Line]))
-	return Pos{Line: start.Line, Column: start.Column + offset.Column}
+	return Pos{start.Line, start.Column + offset.Column, start.in}
 }
 
 // template checks that every name of a template exists.
-func (c *checker) template(t Text, matrix []string) {
+func (c *checker) template(t Text, matrix, sequence []string) {
 	if !strings.Contains(t.Value, openMark) {
 		return
 	}
 	for _, p := range parseTemplate(c.source, t).parts {
 		if p.name != "" && !c.full() {
-			c.name(p, matrix)
+			c.name(p, matrix, sequence)
 		}
 	}
 }
 
-func (c *checker) name(p part, matrix []string) {
+func (c *checker) name(p part, matrix, sequence []string) {
 	if path, ok := strings.CutPrefix(p.name, "settings."); ok {
 		found, problem, hint := c.def.Settings.lookup(path)
 		switch {
@@ -66,7 +66,11 @@ func (c *checker) name(p part, matrix []string) {
 		}
 		return
 	}
-	valid := templateNames(matrix)
+	if slices.Contains(sequence, strings.TrimPrefix(p.name, "matrix.")) {
+		c.fail(c.place(p), "read it from the environment: \"$"+p.name+"\"", "{{ %s }} is a key of the sequence: it differs while the task runs", p.name)
+		return
+	}
+	valid := append(templateNames(matrix), prefixed("change.parameters.", c.def.parameterNames())...)
 	if !slices.Contains(valid, p.name) {
 		c.fail(c.place(p), firstOf(nearest(p.name, valid), literalHint), "unknown name {{ %s }}, expected one of %s or settings.NAME",
 			shorten(printable(p.name), 60), enumerate(valid, 30))

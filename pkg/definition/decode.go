@@ -16,6 +16,9 @@ type decoder struct {
 	visited int
 	depth   int
 	refused bool // the bound on visited nodes was reached and said
+	part    bool // the text is included by another
+	loose   bool // nothing is required here: a template
+	options *Options
 }
 
 // element is a value that reads itself from a node and tells its own shape. What is not an element is a struct whose
@@ -33,15 +36,15 @@ func (d *decoder) fail(n ast.Node, hint, format string, args ...any) {
 func (d *decoder) at(n ast.Node) Pos {
 	switch n := n.(type) {
 	case nil:
-		return Pos{1, 1}
+		return d.pos(1, 1)
 	case *ast.MappingNode:
 		if !n.IsFlowStyle && len(n.Values) > 0 {
-			return position(n.Values[0].Key.GetToken())
+			return d.position(n.Values[0].Key.GetToken())
 		}
 	case *ast.MappingValueNode:
-		return position(n.Key.GetToken())
+		return d.position(n.Key.GetToken())
 	}
-	return position(n.GetToken())
+	return d.position(n.GetToken())
 }
 
 // into decodes a node into v, a pointer to an element or to a struct with keys.
@@ -132,7 +135,7 @@ func (d *decoder) entries(n ast.Node, what string) ([]entry, bool) {
 			merged = append(merged, d.merged(v.Value)...)
 			continue
 		}
-		e := entry{name: keyText(v.Key), at: position(v.Key.GetToken()), value: v.Value}
+		e := entry{name: keyText(v.Key), at: d.position(v.Key.GetToken()), value: v.Value}
 		if first, twice := seen[e.name]; twice {
 			d.source.fail(e.at, "", "key %q is given twice, first in line %d", shorten(printable(e.name), 60), first.Line)
 			continue
@@ -185,10 +188,19 @@ func (d *decoder) object(n ast.Node, v reflect.Value) {
 	if !ok {
 		return
 	}
+	d.fields(n, found, keys, v)
+	for _, k := range keys {
+		if k.missing(found) && !d.partial(k) {
+			d.fail(n, "for example "+k.name+": "+k.example, "key %q is missing", k.name)
+		}
+	}
+}
+
+// fields decodes entries into the fields of a struct.
+func (d *decoder) fields(n ast.Node, found []entry, keys []key, v reflect.Value) {
 	if at := v.FieldByName("At"); at.IsValid() {
 		at.Set(reflect.ValueOf(d.at(n)))
 	}
-	given := map[string]bool{}
 	for _, e := range found {
 		k, known := lookup(keys, e.name)
 		if !known {
@@ -196,15 +208,16 @@ func (d *decoder) object(n ast.Node, v reflect.Value) {
 				shorten(printable(e.name), 60), strings.Join(names(keys), ", "))
 			continue
 		}
-		given[e.name] = true
+		if k.top && d.part {
+			d.source.fail(e.at, "write it in the definition itself", "key %q has no place in a file that is included", k.name)
+			continue
+		}
 		d.into(e.value, v.Field(k.index).Addr().Interface())
 	}
-	for _, k := range keys {
-		if k.required && !given[k.name] {
-			d.fail(n, "for example "+k.name+": "+k.example, "key %q is missing", k.name)
-		}
-	}
 }
+
+// partial reports whether a required key may be missing: in a template, or in a file that is included.
+func (d *decoder) partial(k key) bool { return d.loose || k.top && d.part }
 
 // List is a YAML list.
 type List[T any] []T

@@ -1,27 +1,46 @@
 package definition
 
-import "github.com/sluiceci/sluice/pkg/release"
+import (
+	"reflect"
 
-// Definition is what a sluice.yaml says, checked as far as it can be without a change to resolve it for.
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// Definition is what a sluice.yaml says, with all that it includes, checked as far as it can be without a change to
+// resolve it for.
 type Definition struct {
-	Project      Text             `key:"project" doc:"Name of the project, for people and for URLs." required:"true" example:"rayish"`
-	Release      Release          `key:"release" doc:"Which changes may publish." example:"{branch: master, also: [\"releases/*\"], tags: [\"v*\"], approvals: 1}"`
-	Triggers     Triggers         `key:"triggers" doc:"Which changes start a run. A kind that is not named keeps its default." example:"{push: {branches: [\"feature/*\"]}, pull_request: false}"`
-	Environments Map[Environment] `key:"environments" doc:"Named sets of variables and secrets; --env chooses one. The one named default holds when none is chosen." example:"{staging: {vars: {URL: \"https://staging\"}}}"`
-	Settings     Setting          `key:"settings" doc:"A free tree of values, read by conditions and templates as settings.a.b and changed by presets and --set, which never add a key." example:"{tests: {gpu: 1}}"`
-	Presets      Map[Preset]      `key:"presets" doc:"Named sets of overrides of settings, by dotted path; applied whole or not at all." example:"{scale: {extends: [light], tests.gpu: [2, 4]}}"`
-	Definitions  Map[List[Text]]  `key:"definitions" doc:"Named lists that a matrix takes as $name." example:"{pythons: [\"3.12\", \"3.13\"]}"`
-	Pools        List[Pool]       `key:"pools" doc:"Which tasks go to which executors: the first pool whose every match holds. Without pools, every task goes to the pool \"default\"." example:"[{name: gpu, match: [\"gpu>=1\"]}, {name: linux, match: [\"os=linux\"]}]"`
-	Changed      List[Rule]       `key:"changed" doc:"Which jobs a changed path concerns: the first rule that matches it; a path that no rule matches concerns every job. Only for changes that cannot publish." example:"[{paths: [\"docs/**\"], jobs: []}]"`
-	Builds       Map[Job]         `key:"builds" doc:"Jobs that make artifacts: the candidate." example:"{wheel: {run: make wheel, outputs: {wheel: \"dist/*.whl\"}}}"`
-	Tests        Map[Job]         `key:"tests" doc:"Jobs that run on the candidate, after every build." example:"{smoke: {needs: [wheel], run: make smoke}}"`
-	Gate         Gate             `key:"gate" doc:"What a candidate must meet to be published." example:"{require: [builds, tests.stable], on: [push]}"`
-	Publish      Map[Target]      `key:"publish" doc:"Where artifacts go when the gate opens." example:"{pypi: {artifacts: [wheel], password: $PYPI_TOKEN}}"`
+	Project        Text             `key:"project" part:"no" doc:"Name of the project, for people and for URLs." required:"true" example:"rayish"`
+	Include        List[Include]    `key:"include" doc:"Further files whose content belongs to the definition: of the repository, of another repository at a commit, or of another system, read by a dialect." example:"[\"ci/*.yaml\", {repo: \"https://git.test/acme/ci\", at: 4f2a9c1d0123456789abcdef0123456789abcdef, path: jobs.yaml}]"`
+	Release        Release          `key:"release" part:"no" doc:"Which changes may publish." example:"{branch: master, also: [\"releases/*\"], tags: [\"v*\"], approvals: 1}"`
+	Triggers       Triggers         `key:"triggers" part:"no" doc:"Which changes start a run. A kind that is not named keeps its default." example:"{push: {branches: [\"feature/*\"]}, pull_request: false}"`
+	Environments   Map[Environment] `key:"environments" doc:"Named sets of variables and secrets; --env chooses one, or a job's environment. The one named default holds when none is chosen." example:"{staging: {vars: {URL: \"https://staging\"}}}"`
+	Settings       Setting          `key:"settings" doc:"A free tree of values, read by conditions and templates as settings.a.b and changed by presets and --set, which never add a key." example:"{tests: {gpu: 1}}"`
+	Presets        Map[Preset]      `key:"presets" doc:"Named sets of overrides of settings, by path; applied whole or not at all." example:"{scale: {extends: [light], tests.gpu: [2, 4]}}"`
+	Definitions    Map[List[Text]]  `key:"definitions" doc:"Named lists that a matrix takes as $name." example:"{pythons: [\"3.12\", \"3.13\"]}"`
+	Pools          List[Pool]       `key:"pools" doc:"Which tasks go to which executors: the first pool whose every match holds. Without pools, every task goes to the pool \"default\"." example:"[{name: gpu, match: [\"gpu>=1\"]}, {name: linux, match: [\"os=linux\"]}]"`
+	PoolsUnmatched Unmatched        `key:"pools_unmatched" part:"no" doc:"What a task that no pool takes is: an error, or left out with a warning." default:"error" example:"warn"`
+	Providers      Map[Provider]    `key:"providers" doc:"Places that commands of the definition make for one task at a time, and destroy after; jobs lease them by name." example:"{cloud: {create: ./create, destroy: ./destroy}}"`
+	Changed        List[Rule]       `key:"changed" doc:"Which jobs a changed path concerns: the first rule that matches it; a path that no rule matches concerns every job. Only for changes that cannot publish." example:"[{paths: [\"docs/**\"], jobs: []}]"`
+	Templates      Map[Template]    `key:"templates" doc:"Jobs that others start from by extends; they are not run themselves." example:"{python: {image: \"python:3.12\", prepare: pip install -e .}}"`
+	Builds         Map[Job]         `key:"builds" doc:"Jobs that make artifacts: the candidate." example:"{wheel: {run: make wheel, outputs: {wheel: \"dist/*.whl\"}}}"`
+	Tests          Map[Job]         `key:"tests" doc:"Jobs that run on the candidate, after every build." example:"{smoke: {needs: [wheel], run: make smoke}}"`
+	KeepGoing      Bool             `key:"keep_going" part:"no" doc:"Tasks are started although they can no longer change the outcome." default:"false" example:"true"`
+	Supersede      Bool             `key:"supersede" part:"no" doc:"A newer run of the same branch or pull request ends this one." default:"true for pull requests and for branches that do not release" example:"false"`
+	RetryBudget    Int              `key:"retry_budget" part:"no" doc:"Retries of all tasks of a run together; 0 means no limit." default:"0" example:"20"`
+	Gate           Gate             `key:"gate" part:"no" doc:"What a candidate must meet to be published." example:"{require: [builds, tests.stable], on: [push]}"`
+	Publish        Map[Target]      `key:"publish" doc:"Where artifacts go when the gate opens." example:"{pypi: {artifacts: [wheel], password: $PYPI_TOKEN}}"`
 
-	// Digest is that of the text.
+	// Digest is that of the text; with what it includes, of the digests of all files.
 	Digest release.Digest
+	// Files lists what was read beside the definition itself.
+	Files []string
 
-	source *source
+	source  *source
+	suites  []suite
+	presets map[string]*Preset
+	targets map[string][]TargetOption
 }
 
 // Release says which changes may publish.
@@ -34,9 +53,42 @@ type Release struct {
 
 // Environment is a named set of variables and secrets.
 type Environment struct {
+	Files   List[Text] `key:"files" doc:"Files of KEY=VALUE lines, whose values vars override; a later file wins." example:"[ci/staging.env]"`
 	Vars    Map[Text]  `key:"vars" doc:"Variables of every task. A chosen environment's win over a job's env; those of the environment named default do not." example:"{REGION: eu}"`
 	Secrets List[Text] `key:"secrets" doc:"Names of secrets that every task gets." example:"[S3_KEY]"`
 }
+
+// Provider makes places with commands of the definition.
+type Provider struct {
+	At      Pos
+	Create  Text       `key:"create" doc:"Text for sh -eu that makes the places and writes the address of each to $SLUICE_PLACES." required:"true" example:"./cluster create"`
+	Destroy Text       `key:"destroy" doc:"Text for sh -eu that destroys them; it must succeed on what is half made, or not there." required:"true" example:"./cluster destroy"`
+	Ready   Text       `key:"ready" doc:"Text for sh -eu that succeeds once every node is up; until then it is run again." example:"./cluster ready"`
+	Expiry  Duration   `key:"expiry" doc:"After which a sweeper destroys what is left." example:"6h"`
+	Limit   Int        `key:"limit" doc:"Places at once; 0 means no limit." default:"0" example:"4"`
+	Secrets List[Text] `key:"secrets" doc:"Names of secrets that the commands get as variables." example:"[CLOUD_KEY]"`
+}
+
+// Template is a job that others start from.
+type Template Job
+
+func (t *Template) decode(d *decoder, n ast.Node) {
+	loose := d.loose
+	d.loose = true
+	d.object(n, reflect.ValueOf((*Job)(t)).Elem())
+	d.loose = loose
+}
+
+func (*Template) shape() shape {
+	return shape{name: "job", of: reflect.TypeFor[Template](), schema: schemaNode{"$ref": "#/$defs/template"}}
+}
+
+// Unmatched is what becomes of a task that no pool takes.
+type Unmatched struct{ choice }
+
+func unmatched() []string                          { return []string{"error", "warn"} }
+func (c *Unmatched) decode(d *decoder, n ast.Node) { c.take(d, n, unmatched()) }
+func (*Unmatched) shape() shape                    { return choiceShape(unmatched()) }
 
 // Pool is executors of one kind of hardware, and which tasks go there.
 type Pool struct {
@@ -53,41 +105,6 @@ type Rule struct {
 	At    Pos
 	Paths List[Text] `key:"paths" doc:"Globs of changed paths; ** matches any depth." required:"true" example:"[\"docs/**\", \"*.md\"]"`
 	Jobs  List[Text] `key:"jobs" doc:"Jobs that these paths concern, with everything that those need. An empty list concerns none." required:"true" example:"[wheel]"`
-}
-
-// Job is one entry of builds or tests: a task, or one task for each row of its matrix.
-type Job struct {
-	At        Pos
-	Needs     Needs         `key:"needs" doc:"Jobs whose tasks must succeed first, whose artifacts are laid into $SLUICE_INPUTS/JOB/. With a matrix on both sides, only the tasks that agree on every key that both have." example:"[lock]"`
-	Matrix    Matrix        `key:"matrix" doc:"One task for each combination. A value is a list, $name of a list of definitions, or $settings.path; include adds rows, exclude removes those that match." example:"{python: $pythons, exclude: [{python: \"3.10\"}]}"`
-	If        Text          `key:"if" doc:"CEL condition: a task that does not meet it is left out. It reads change, matrix, settings, env, environment, and each matrix key by its name." example:"change.kind == \"push\""`
-	Unless    Text          `key:"unless" doc:"CEL condition: a task that meets it is left out." example:"platform.startsWith(\"macos\")"`
-	Run       Text          `key:"run" doc:"Text for sh -eu." required:"true" example:"make wheel PYTHON={{ python }}"`
-	Prepare   Text          `key:"prepare" doc:"Text for sh -eu that runs before; its failure is of the class prepare." example:"pip install -r requirements.txt"`
-	Directory Text          `key:"directory" doc:"Where run starts, below the checkout." default:"the checkout" example:"python"`
-	Checkout  Checkout      `key:"checkout" doc:"What the workspace holds first." default:"commit" example:"none"`
-	Env       Map[Text]     `key:"env" doc:"Variables." example:"{CC: clang}"`
-	Secrets   List[Text]    `key:"secrets" doc:"Names of secrets that the task gets as variables; never in a run of a pull request." example:"[HF_TOKEN]"`
-	Outputs   Map[Output]   `key:"outputs" doc:"What the task leaves, by type: a glob below the workspace, or a map." example:"{wheel: \"dist/*.whl\"}"`
-	Stamp     Stamp         `key:"stamp" doc:"commit: every output carries the commit, and is refused if it does not." example:"commit"`
-	Timeout   Timeout       `key:"timeout" doc:"How long the command may run, or a map of queue, prepare, command and cleanup." default:"1h" example:"10m"`
-	Retry     Retries       `key:"retry" doc:"By class: how often an attempt is made again, or a map of limit, wait and max. Classes that are not named keep their default: lost 3, infra 2, infra_timeout 2, setup 1." example:"{infra: 2, command: 0}"`
-	Reports   Reports       `key:"reports" doc:"Files that tell what was tested." example:"{junit: \"reports/*.xml\"}"`
-	Resources Map[Quantity] `key:"resources" doc:"What one task uses; pools match on it." example:"{cpu: 4, memory: 8GiB, gpu: 1}"`
-	Tags      List[Text]    `key:"tags" doc:"Words that pools match on." example:"[\"os=linux\", docker]"`
-	Pool      Text          `key:"pool" doc:"The pool, whatever the pools' matches say." example:"gpu"`
-	Priority  Int           `key:"priority" doc:"Higher goes first." default:"0" example:"10"`
-	Owner     Text          `key:"owner" doc:"Who answers for the job." example:"ml-platform"`
-	SoftFail  Bool          `key:"soft_fail" doc:"A failure does not fail the run. The gate still demands what it requires." default:"false" example:"true"`
-	Stable    Bool          `key:"stable" doc:"Counts for gate.require tests.stable." default:"true" example:"false"`
-	Group     Text          `key:"group" doc:"Groups jobs on pages." example:"core"`
-	Image     Text          `key:"image" doc:"Container image." example:"python:3.12"`
-}
-
-// Reports names the files that tell what a test found.
-type Reports struct {
-	JUnit   Text `key:"junit" doc:"Glob of JUnit XML files." example:"reports/*.xml"`
-	Results Text `key:"results" doc:"Path of a results.json." example:"results.json"`
 }
 
 // Gate is what a candidate must meet to be published.

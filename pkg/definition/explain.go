@@ -47,6 +47,3 @@ func (r *resolver) origin(path string, s *Setting) Origin {
 	o.From = place
 	return o
 }
-
-// fileOf names the file that a place is in.
-func (s *source) fileOf(Pos) string { return s.file }

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -13,6 +14,8 @@ type key struct {
 	fallback string // the default, for people
 	example  string
 	required bool
+	unless   string // the key whose presence makes this one not required
+	top      bool   // it has its place in the definition itself, not in what it includes
 	index    int
 	shape    shape
 }
@@ -35,12 +38,22 @@ func keysOfType(t reflect.Type) []key {
 		if name == "" {
 			continue
 		}
+		unless, _ := strings.CutPrefix(f.Tag.Get("required"), "unless ")
+		if unless == "true" {
+			unless = ""
+		}
 		out = append(out, key{
 			name: name, doc: f.Tag.Get("doc"), fallback: f.Tag.Get("default"), example: f.Tag.Get("example"),
-			required: f.Tag.Get("required") == "true", index: i,
+			required: f.Tag.Get("required") != "", unless: unless,
+			top: f.Tag.Get("part") == "no", index: i,
 		})
 	}
 	return out
+}
+
+// missing reports whether a required key is not among the entries of a map.
+func (k key) missing(found []entry) bool {
+	return k.required && !slices.ContainsFunc(found, func(e entry) bool { return e.name == k.name || k.unless != "" && e.name == k.unless })
 }
 
 // shapeOf is the shape of an element, or of a struct with keys.

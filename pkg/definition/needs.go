@@ -2,194 +2,121 @@ package definition
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-
-	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// Needs is a list of jobs, or a map of jobs and artifacts.
-type Needs struct {
-	Jobs      List[Text] `key:"jobs" doc:"Jobs to wait for, with all their artifacts." example:"[lock]"`
-	Artifacts List[Text] `key:"artifacts" doc:"Artifacts to wait for: JOB.TYPE." example:"[jar.native]"`
+// Needs is what a job waits for: a list of jobs and needs, or a map of jobs and artifacts.
+type Needs struct{ List []Need }
+
+// Need is one job, or one type of artifact, that a job waits for.
+type Need struct {
+	At        Pos
+	Job       Text      `key:"job" doc:"A job, with all its artifacts." example:"lock"`
+	Artifacts Text      `key:"artifacts" doc:"JOB.TYPE, or TYPE of whatever build makes it." example:"jar.native"`
+	Where     Map[Text] `key:"where" doc:"Only tasks whose matrix fits these globs. Such keys need not agree with the job's own." example:"{platform: linux-*}"`
+	Optional  Bool      `key:"optional" doc:"What is left out, or not there for a row of the matrix, is not waited for." default:"false" example:"true"`
+}
+
+// needsMap is the longer form of needs.
+type needsMap struct {
+	Jobs      Texts `key:"jobs" doc:"Jobs to wait for, with all their artifacts." example:"[lock]"`
+	Artifacts Texts `key:"artifacts" doc:"Artifacts to wait for: JOB.TYPE, or TYPE." example:"[jar.native]"`
 }
 
 func (v *Needs) decode(d *decoder, n ast.Node) {
-	_, scalar := scalarText(n)
-	if _, list := n.(*ast.SequenceNode); list || scalar {
-		v.Jobs.decode(d, n)
+	v.List = []Need{}
+	if list, ok := n.(*ast.SequenceNode); ok {
+		for _, one := range list.Values {
+			var need Need
+			d.into(one, &need)
+			v.List = append(v.List, need)
+		}
 		return
 	}
-	d.object(n, reflect.ValueOf(v).Elem())
+	if _, scalar := scalarText(n); scalar {
+		var list List[Text]
+		list.decode(d, n) // says that a list is expected
+		return
+	}
+	var m needsMap
+	d.object(n, reflect.ValueOf(&m).Elem())
+	for _, t := range m.Jobs {
+		v.List = append(v.List, Need{At: t.At, Job: t})
+	}
+	for _, t := range m.Artifacts {
+		v.List = append(v.List, Need{At: t.At, Artifacts: t})
+	}
 }
 
 func (*Needs) shape() shape {
-	return either("list of job names, or map", "needs", List[Text]{}, Needs{})
+	return shape{name: "list of job names and of needs, or map", of: reflect.TypeFor[Need](), schema: schemaNode{"anyOf": []schemaNode{
+		{"type": "array", "items": (&Need{}).shape().schema},
+		{"type": "object", "additionalProperties": false, "properties": schemaNode{
+			"jobs": (&Texts{}).shape().schema, "artifacts": (&Texts{}).shape().schema,
+		}},
+	}}}
 }
 
-// Output is one type of artifact that a task leaves: a glob, or a map.
-type Output struct {
-	At        Pos
-	Path      Text `key:"path" doc:"Glob below the workspace; a match that is a directory becomes one artifact." required:"true" example:"dist/*.whl"`
-	StampIn   Text `key:"stamp_in" doc:"Glob of the archive's entries that carry the commit; any entry when absent." example:"rayish/_commit.py"`
-	Optional  Bool `key:"optional" doc:"No match is not an error." default:"false" example:"true"`
-	MediaType Text `key:"media_type" doc:"Media type of the artifact." example:"application/java-archive"`
-}
-
-func (v *Output) decode(d *decoder, n ast.Node) {
+func (v *Need) decode(d *decoder, n ast.Node) {
 	v.At = d.at(n)
-	if _, scalar := scalarText(n); scalar {
-		v.Path.decode(d, n)
-		return
-	}
-	d.object(n, reflect.ValueOf(v).Elem())
-}
-
-func (*Output) shape() shape { return either("glob, or map", "output", Text{}, Output{}) }
-
-// Timeout bounds the phases of a task: a duration of the command, or a map.
-type Timeout struct {
-	Queue   Duration `key:"queue" doc:"From requested to started." example:"2h"`
-	Prepare Duration `key:"prepare" doc:"Workspace, inputs and prepare." example:"5m"`
-	Command Duration `key:"command" doc:"The command itself." default:"1h" example:"10m"`
-	Cleanup Duration `key:"cleanup" doc:"What runs after, whatever happened." example:"1m"`
-}
-
-func (v *Timeout) decode(d *decoder, n ast.Node) {
-	if _, scalar := scalarText(n); scalar {
-		v.Command.decode(d, n)
-		return
-	}
-	d.object(n, reflect.ValueOf(v).Elem())
-}
-
-func (*Timeout) shape() shape { return either("duration, or map", "timeout", Duration{}, Timeout{}) }
-
-// Retry is how often and how soon attempts of one class are made again: a limit, or a map.
-type Retry struct {
-	Limit Int      `key:"limit" doc:"Attempts beyond the first." required:"true" example:"2"`
-	Wait  Duration `key:"wait" doc:"Before the first retry; doubles with each." default:"5s" example:"30s"`
-	Max   Duration `key:"max" doc:"The longest wait." default:"1m" example:"10m"`
-}
-
-const maxRetries = 100
-
-func (v *Retry) decode(d *decoder, n ast.Node) {
-	if _, scalar := scalarText(n); scalar {
-		v.Limit.decode(d, n)
-	} else {
-		d.object(n, reflect.ValueOf(v).Elem())
-	}
-	if v.Limit.Value < 0 || v.Limit.Value > maxRetries {
-		d.source.fail(v.Limit.At, "", "expected a limit between 0 and %d, found %d", maxRetries, v.Limit.Value)
+	d.shortOr(n, &v.Job, v)
+	if _, scalar := scalarText(n); !scalar && (v.Job.Value == "") == (v.Artifacts.Value == "") && !d.full() {
+		d.fail(n, "for example {job: lock, optional: true}", "expected either job or artifacts")
 	}
 }
 
-func (*Retry) shape() shape { return either("limit, or map", "retry", Int{}, Retry{}) }
+func (*Need) shape() shape { return either("job, or map", "need", Text{}, Need{}) }
 
-// Retries are the retries of a job by class.
-type Retries struct{ Map[Retry] }
-
-func (v *Retries) decode(d *decoder, n ast.Node) {
-	v.Map.decode(d, n)
-	for _, e := range v.Map {
-		if !slices.Contains(retryClasses(), e.Name) {
-			d.source.fail(e.At, nearest(e.Name, retryClasses()), "unknown class %q, expected one of %s",
-				shorten(printable(e.Name), 60), strings.Join(retryClasses(), ", "))
-		}
+// of is the job that is needed, and the type of its output; empty for all of them.
+func (v *Need) of() (job, kind string) {
+	if v.Job.Value != "" || v.Artifacts.Value == "" {
+		return v.Job.Value, ""
 	}
+	job, kind, _ = strings.Cut(v.Artifacts.Value, ".")
+	return job, kind
 }
 
-func (v *Retries) shape() shape {
-	s := v.Map.shape()
-	s.name = "map of class to limit, or to map"
-	s.schema["propertyNames"] = schemaNode{"enum": retryClasses()}
-	return s
+// text is the need as it is written.
+func (v *Need) text() Text {
+	if v.Artifacts.Value != "" {
+		return v.Artifacts
+	}
+	return v.Job
 }
 
-// retryClasses are those whose attempts can be made again.
-func retryClasses() []string {
+// whereNames lists the keys of the matrix that where decides.
+func (v *Need) whereNames() []string { return v.Where.Names() }
+
+// artifacts lists what a job names as JOB.TYPE.
+func (v *Needs) artifacts() []string {
 	var out []string
-	for _, c := range release.Classes() {
-		if c != release.ClassOK && c != release.ClassCancelled {
-			out = append(out, string(c))
+	for _, n := range v.List {
+		if n.Artifacts.Value != "" {
+			out = append(out, n.Artifacts.Value)
 		}
 	}
 	return out
 }
 
-// either is the shape of a value that is short, or a map with the keys of long.
-func either(name, def string, short, long any) shape {
-	t := reflect.TypeOf(long)
-	return shape{name: name, of: t, schema: schemaNode{"anyOf": []schemaNode{
-		shapeOf(reflect.TypeOf(short)).schema, {"$ref": "#/$defs/" + def},
-	}}}
-}
-
-// choice is one of a few words.
-type choice struct {
-	Value string
-	At    Pos
-}
-
-func (c *choice) take(d *decoder, n ast.Node, valid []string) {
-	c.At = d.at(n)
-	text, _ := scalarText(n)
-	for _, v := range valid {
-		if v == text {
-			c.Value = text
-			return
+// spread replaces each need of a type alone by one for each build that makes it. What no build makes is left as it is,
+// for the check to tell.
+func (v *Needs) spread(job string, types map[string][]string) {
+	var out []Need
+	for _, n := range v.List {
+		kind := n.Artifacts.Value
+		if kind == "" || strings.Contains(kind, ".") || len(types[kind]) == 0 {
+			out = append(out, n)
+			continue
+		}
+		for _, of := range types[kind] {
+			if of != job {
+				one := n
+				one.Artifacts.Value = of + "." + kind
+				out = append(out, one)
+			}
 		}
 	}
-	d.fail(n, nearest(text, valid), "expected %s, found %s", orList(valid), describe(n))
+	v.List = out
 }
-
-func orList(valid []string) string {
-	switch len(valid) {
-	case 0:
-		return "nothing"
-	case 1:
-		return valid[0]
-	}
-	out := valid[0]
-	for _, v := range valid[1 : len(valid)-1] {
-		out += ", " + v
-	}
-	return out + " or " + valid[len(valid)-1]
-}
-
-func choiceShape(valid []string) shape {
-	return shape{name: orList(valid), schema: schemaNode{"enum": valid}}
-}
-
-// Checkout is commit or none.
-type Checkout struct{ choice }
-
-func checkouts() []string                         { return []string{"commit", "none"} }
-func (c *Checkout) decode(d *decoder, n ast.Node) { c.take(d, n, checkouts()) }
-func (*Checkout) shape() shape                    { return choiceShape(checkouts()) }
-
-// TargetKind is what a target is.
-type TargetKind struct{ choice }
-
-func targetKinds() []string                         { return []string{"pypi", "pypi-index", "maven", "oci"} }
-func (c *TargetKind) decode(d *decoder, n ast.Node) { c.take(d, n, targetKinds()) }
-func (*TargetKind) shape() shape                    { return choiceShape(targetKinds()) }
-
-// GateKind is a kind of change that a definition can let publish; which of them may is for release to say.
-type GateKind struct{ choice }
-
-func gateKinds() []string {
-	return []string{string(release.Push), string(release.Tag), string(release.Manual)}
-}
-func (c *GateKind) decode(d *decoder, n ast.Node) { c.take(d, n, gateKinds()) }
-func (*GateKind) shape() shape                    { return choiceShape(gateKinds()) }
-
-// Stamp is commit, or absent.
-type Stamp struct{ choice }
-
-func stamps() []string                         { return []string{"commit"} }
-func (c *Stamp) decode(d *decoder, n ast.Node) { c.take(d, n, stamps()) }
-func (*Stamp) shape() shape                    { return choiceShape(stamps()) }

@@ -48,6 +48,7 @@ type Duration struct {
 const (
 	longest         = 30 * 24 * time.Hour
 	durationPattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$`
+	spanPattern     = `^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+(\.\.([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)?$`
 	durationHint    = `write the unit: "90s", "10m", "1h30m" or "2d"`
 )
 
@@ -58,6 +59,11 @@ func (v *Duration) decode(d *decoder, n ast.Node) {
 		d.fail(n, durationHint, "expected a duration, found %s", describe(n))
 		return
 	}
+	v.read(d, n, text)
+}
+
+// read takes a duration that is a scalar, or a part of one.
+func (v *Duration) read(d *decoder, n ast.Node, text string) {
 	value, err := parseDuration(text)
 	switch {
 	case err != nil || value < 0:

@@ -89,16 +89,20 @@ type presetSet struct {
 }
 
 // presetSets lists the overrides of a preset in the order in which they are applied: those of the presets that it
-// extends stand where extends does. Parse has made sure that there is no circle. With ok false there are too many.
-func (def *Definition) presetSets(name string, sets []presetSet) (out []presetSet, ok bool) {
-	preset, known := def.Presets.Get(name)
+// extends stand where extends does. Parse has made sure that there is no circle. The budget counts what was looked at;
+// with ok false it was too much.
+func (def *Definition) presetSets(name string, sets []presetSet, budget *int) (out []presetSet, ok bool) {
+	preset, known := def.presets[name]
 	if !known {
 		return sets, true
+	}
+	if *budget -= 1 + len(preset.Set); *budget < 0 {
+		return sets, false
 	}
 	for i := 0; i <= len(preset.Set); i++ {
 		if i == preset.before {
 			for _, parent := range preset.Extends {
-				if sets, ok = def.presetSets(parent.Value, sets); !ok {
+				if sets, ok = def.presetSets(parent.Value, sets, budget); !ok {
 					return sets, false
 				}
 			}
@@ -107,7 +111,7 @@ func (def *Definition) presetSets(name string, sets []presetSet) (out []presetSe
 			sets = append(sets, presetSet{name, preset.Set[i]})
 		}
 	}
-	return sets, len(sets) <= maxOverrides
+	return sets, true
 }
 
 // presetCycle is the path of presets that extend each other in a circle, or nil.
@@ -115,7 +119,7 @@ func (def *Definition) presetCycle(name string, path []string, done map[string]b
 	if i := slices.Index(path, name); i >= 0 {
 		return append(slices.Clone(path[i:]), name)
 	}
-	preset, ok := def.Presets.Get(name)
+	preset, ok := def.presets[name]
 	if !ok || done[name] {
 		return nil
 	}

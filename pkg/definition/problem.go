@@ -45,9 +45,18 @@ func (e Errors) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// sorted orders problems by their place and drops those said twice.
+// sorted orders problems by their place, file by file, and drops those said twice.
 func (e Errors) sorted() Errors {
+	files := map[string]int{}
+	for _, p := range e {
+		if _, seen := files[p.File]; !seen {
+			files[p.File] = len(files)
+		}
+	}
 	sort.SliceStable(e, func(i, j int) bool {
+		if a, b := files[e[i].File], files[e[j].File]; a != b {
+			return a < b
+		}
 		if e[i].Line != e[j].Line {
 			return e[i].Line < e[j].Line
 		}

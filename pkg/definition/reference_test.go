@@ -27,7 +27,7 @@ func sections() []section {
 		{"A pool", reflect.TypeFor[Pool](), "The pools are tried in order and the first that takes a task gets it. A task that no pool takes is an error, which lists\nwhat was tried."},
 		{"A rule of changed", reflect.TypeFor[Rule](), ""},
 		{"A job", reflect.TypeFor[Job](), ""},
-		{"needs", reflect.TypeFor[Needs](), needsText},
+		{"needs", reflect.TypeFor[needsMap](), needsText},
 		{"An output", reflect.TypeFor[Output](), ""},
 		{"timeout", reflect.TypeFor[Timeout](), ""},
 		{"A retry", reflect.TypeFor[Retry](), "The classes are " + strings.Join(retryClasses(), ", ") + "."},

@@ -32,15 +32,18 @@ type Request struct {
 func Resolve(def *Definition, req Request) (*plan.Plan, error) {
 	r := newResolver(def, req)
 	for _, step := range []func(){
+		r.accept,     // parameters
 		r.override,   // settings, presets, environment
 		r.expand,     // jobs to tasks, by their matrices
 		r.identify,   // ids and names
 		r.conditions, // if, unless
 		r.concern,    // changed paths
 		r.leave,      // skip
+		r.poolless,   // pools, where to match none is no error
 		r.link,       // needs by matrix
 		r.choose,     // select
 		r.fill,       // text, pools
+		r.providers,
 		r.gate,
 		r.targets,
 	} {
@@ -59,11 +62,12 @@ type resolver struct {
 	req  Request
 	plan *plan.Plan
 
-	settings    Setting
-	environment *Environment
-	defaults    Map[Text] // variables of the environment named default, when another or none is chosen
-	known       map[string]string
-	evaluator   *conditions
+	settings  Setting
+	scopes    map[string]*scope // environments, by name
+	shared    map[*scope]map[string]any
+	given     map[string]string // parameters, with their defaults
+	known     map[string]string
+	evaluator *conditions
 
 	jobs   []*job
 	byName map[string]*job
@@ -71,6 +75,7 @@ type resolver struct {
 	edges  int
 	bytes  int
 	steps  int
+	merges int                      // entries that adjustments may still copy
 	ids    map[release.TaskID]*task // of every task, also of those left out
 }
 
@@ -78,13 +83,17 @@ type resolver struct {
 type job struct {
 	Entry[Job]
 	kind  release.TaskKind
+	suite *suite // that a dialect read, or nil
 	tasks []*task
 	rows  map[string]*rowIndex
+	bound map[*Job]*bound
 }
 
 // task is one row of a job; it is in the plan unless skipped says why not.
 type task struct {
 	job     *job
+	v       *Job       // the job, as adjustments of the matrix changed it for this row
+	ready   *plan.Task // of a suite; nil for a task of the definition's own
 	values  map[string]string
 	order   []string // of the keys
 	id      release.TaskID
@@ -104,12 +113,14 @@ type input struct {
 }
 
 func newResolver(def *Definition, req Request) *resolver {
-	s := &source{file: def.source.file, text: def.source.text, lines: def.source.lines}
+	s := &source{text: def.source.text}
 	r := &resolver{
 		source: s, def: def, req: req, evaluator: newConditions(&def.Settings, def.matrixKeys()), byName: map[string]*job{},
+		scopes: map[string]*scope{}, shared: map[*scope]map[string]any{}, merges: maxMerged,
 		plan: &plan.Plan{
 			Project: def.Project.Value, Definition: def.Digest, Change: req.Change, Release: def.Policy(),
 			Tasks: []plan.Task{}, Skipped: []plan.Skipped{}, Warnings: []string{},
+			KeepGoing: def.KeepGoing.Value, RetryBudget: def.RetryBudget.Value, Supersede: def.supersedes(req.Change),
 		},
 	}
 	for kind, list := range [2]Map[Job]{def.Builds, def.Tests} {
@@ -118,6 +129,11 @@ func newResolver(def *Definition, req Request) *resolver {
 			r.jobs = append(r.jobs, j)
 			r.byName[e.Name] = j
 		}
+	}
+	for i := range def.suites {
+		s := &def.suites[i]
+		j := &job{Entry: Entry[Job]{Name: s.name, At: s.at, Value: s.change}, kind: release.Test, suite: s}
+		r.jobs, r.byName[s.name] = append(r.jobs, j), j
 	}
 	return r
 }

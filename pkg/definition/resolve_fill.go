@@ -2,7 +2,6 @@ package definition
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -13,15 +12,11 @@ func (r *resolver) fill() {
 	withheld := map[string]bool{}
 	for _, j := range r.jobs {
 		r.tellSkipped(j)
-		if !j.left() {
-			continue
-		}
-		texts := r.bindJob(j)
 		for _, t := range j.tasks {
 			if t.skipped != "" {
 				continue
 			}
-			out := r.task(t, texts)
+			out := r.task(t)
 			if !r.req.Change.Trusted() {
 				for _, name := range out.Secrets {
 					withheld[name] = true
@@ -61,126 +56,87 @@ func (r *resolver) tellSkipped(j *job) {
 	}
 }
 
-// bound is the texts of a job with everything put in but the values of a row.
-type bound struct {
-	run, prepare, directory, image, junit, results *template
-	tags                                           []*template
-	env                                            []*template
-	outputs                                        [][2]*template
-	retry                                          []release.Retry
-	timeouts                                       release.Timeouts
-	resources                                      map[string]float64
-}
-
-func (r *resolver) bindJob(j *job) *bound {
-	v := &j.Value
-	b := &bound{
-		run: r.shell(v.Run), prepare: r.shell(v.Prepare), directory: r.text(v.Directory), image: r.text(v.Image),
-		junit: r.text(v.Reports.JUnit), results: r.text(v.Reports.Results),
-		retry: retries(v.Retry.Map), timeouts: v.Timeout.release(),
+// task is the plan's task of a row.
+func (r *resolver) task(t *task) plan.Task {
+	b := r.bound(t)
+	if t.ready != nil {
+		return r.imported(t, b)
 	}
-	for _, t := range v.Tags {
-		b.tags = append(b.tags, r.text(t))
-	}
-	for _, e := range v.Env {
-		b.env = append(b.env, r.text(e.Value))
-	}
-	for _, e := range v.Outputs {
-		b.outputs = append(b.outputs, [2]*template{r.text(e.Value.Path), r.text(e.Value.StampIn)})
-	}
-	if len(v.Resources) > 0 {
-		b.resources = map[string]float64{}
-		for _, e := range v.Resources {
-			b.resources[e.Name] = e.Value.Value
-		}
-	}
-	return b
-}
-
-// text binds a text that no shell reads.
-func (r *resolver) text(t Text) *template {
-	return parseTemplate(r.source, t).bind(r.constant)
-}
-
-// shell binds a command. What a stranger chose, a branch's name for instance, is put in only if it means itself
-// however it is quoted; otherwise the command would be theirs.
-func (r *resolver) shell(t Text) *template {
-	return parseTemplate(r.source, t).bind(func(p part) (string, bool) {
-		value, ok := r.constant(p)
-		if ok && fromChange(p.name) && !safeInShell(value) {
-			r.fail(r.place(p), "read it from the environment: \"$SLUICE_BRANCH\", \"$SLUICE_REF\"",
-				"{{ %s }} is %q, which a shell would not take as it is", p.name, shorten(printable(value), 60))
-		}
-		return value, ok
-	})
-}
-
-// constant looks up what is the same for every task; a setting that presets made a list has no text.
-func (r *resolver) constant(p part) (string, bool) {
-	value, ok := r.known[p.name]
-	path, isSetting := strings.CutPrefix(p.name, "settings.")
-	if ok || !isSetting {
-		return value, ok
-	}
-	switch s, problem, hint := r.settings.lookup(path); {
-	case s == nil:
-		r.fail(r.place(p), hint, "%s", problem)
-	case s.List != nil || s.Map:
-		r.fail(r.place(p), "take it as the values of a matrix key: $"+p.name, "%s is a list, expected one value", p.name)
-	default:
-		value = s.Text
-	}
-	r.known[p.name] = value
-	return value, true
-}
-
-// lookup is the names that differ from task to task.
-func (r *resolver) lookup(t *task) func(part) string {
-	return func(p part) string {
-		short := strings.TrimPrefix(p.name, "matrix.")
-		value, ok := t.values[short]
-		if !ok {
-			r.fail(r.place(p), "", "%s has no matrix key %s", t.name, short)
-		}
-		return value
-	}
-}
-
-func (r *resolver) task(t *task, b *bound) plan.Task {
-	v, look := &t.job.Value, r.lookup(t)
-	put := func(tpl *template) string {
-		s := tpl.render(look)
-		r.bytes += len(s)
-		return s
-	}
+	v, put := t.v, r.puts(t)
 	out := plan.Task{
-		ID: t.id, Name: t.name, Job: t.job.Name, Kind: t.job.kind, Matrix: t.values,
-		Stage: string(t.job.kind) + "-" + strconv.Itoa(t.level), NeedsArtifacts: Strings(v.Needs.Artifacts),
+		ID: t.id, Name: t.name, Job: t.job.Name, Kind: t.job.kind, Matrix: t.values, Stage: stageOf(t), NeedsArtifacts: b.artifacts,
 		Timeouts: b.timeouts, TimeoutS: b.timeouts.Command.Std().Seconds(), Retry: b.retry, Resources: b.resources,
-		Group: v.Group.Value, Owner: v.Owner.Value, Priority: v.Priority.Value, SoftFail: v.SoftFail.Value,
-		Stable: t.job.kind == release.Test && v.Stable.Or(true), Checkout: v.Checkout.Value, Secrets: r.secrets(v),
-		Run: put(b.run), Prepare: put(b.prepare), Directory: put(b.directory), Image: put(b.image),
-		Reports: plan.Reports{JUnit: put(b.junit), Results: put(b.results)},
+		Group: v.Group.Value, Owner: v.Owner.Value, Team: v.Team.Value, Frequency: v.Frequency.Value, Priority: v.Priority.Value,
+		SoftFail: v.SoftFail.Value, Smoke: v.Smoke.Value, LongRunning: v.LongRunning.Value, Keep: v.Keep.Value,
+		Stable: t.job.kind == release.Test && v.Stable.Or(true), Checkout: v.Checkout.Value, Network: v.Network.Value,
+		Run: put(b.run), Prepare: put(b.prepare), Cleanup: put(b.cleanup), Directory: put(b.directory), Image: put(b.image),
+		Reports: plan.Reports{JUnit: put(b.junit), Results: put(b.results)}, Variants: b.variants,
+		Concurrency: put(b.group), GroupLimit: v.Concurrency.limit(), Gang: v.Gang.plan(),
+	}
+	for _, phase := range v.Skip {
+		out.SkipPhases = append(out.SkipPhases, phase.Value)
 	}
 	r.wire(t, &out)
-	for _, tag := range b.tags {
-		out.Tags = append(out.Tags, put(tag))
-	}
-	for i, e := range v.Outputs {
-		out.Outputs = append(out.Outputs, r.output(t, e, put(b.outputs[i][0]), put(b.outputs[i][1])))
-	}
+	r.parts(t, b, &out, put)
 	env := make(map[string]string, len(v.Env))
 	for i, e := range v.Env {
 		env[e.Name] = put(b.env[i])
 	}
 	pool := r.pool(t, &out)
-	out.Variables = r.variables(textMap(pool.Variables), textMap(r.defaults), env, textMap(r.environment.Vars))
-	for k, val := range out.Variables {
-		r.bytes += len(k) + len(val)
-	}
+	out.Variables = r.merge(b, pool, env)
+	out.Secrets = r.secrets(b, Strings(v.Secrets))
 	r.paths(t, &out)
 	return out
 }
+
+// puts renders texts with the values of a task, and counts them.
+func (r *resolver) puts(t *task) func(*template) string {
+	look := r.lookup(t)
+	return func(tpl *template) string {
+		s := tpl.render(look)
+		r.bytes += len(s)
+		return s
+	}
+}
+
+// parts renders the lists of a task.
+func (r *resolver) parts(t *task, b *bound, out *plan.Task, put func(*template) string) {
+	v := t.v
+	for _, tag := range b.tags {
+		out.Tags = append(out.Tags, put(tag))
+	}
+	for i, e := range v.Outputs {
+		out.Outputs = append(out.Outputs, v.output(e, put(b.outputs[i][0]), put(b.outputs[i][1])))
+	}
+	for _, c := range b.caches {
+		one := plan.Cache{Key: put(c.key), Path: put(c.path), Files: []string{}}
+		for _, file := range c.files {
+			one.Files = append(one.Files, put(file))
+		}
+		out.Caches = append(out.Caches, one)
+	}
+	if v.Lease.At.Line > 0 {
+		out.Lease = v.Lease.release()
+		out.Lease.Provider = put(b.from)
+		for _, place := range b.places {
+			out.Lease.Places = append(out.Lease.Places, put(place))
+		}
+	}
+}
+
+// limit is how many of a group run at once; without a group, nothing.
+func (v *Concurrency) limit() int32 {
+	if v.At.Line == 0 {
+		return 0
+	}
+	return max(1, v.Limit.Value)
+}
+
+func (v *Gang) plan() plan.Gang {
+	return plan.Gang{Each: v.Each.Value, Stagger: v.Stagger.Value, Need: v.Need.Value}
+}
+
+func stageOf(t *task) string { return string(t.job.kind) + "-" + strconv.Itoa(t.level) }
 
 // wire writes the needs and inputs of a task.
 func (r *resolver) wire(t *task, out *plan.Task) {
@@ -196,9 +152,9 @@ func (r *resolver) wire(t *task, out *plan.Task) {
 	}
 }
 
-func (r *resolver) output(t *task, e Entry[Output], path, stampIn string) plan.Output {
+func (j *Job) output(e Entry[Output], path, stampIn string) plan.Output {
 	return plan.Output{
-		Type: e.Name, Path: path, StampIn: stampIn, Stamped: t.job.Value.Stamp.Value != "" || stampIn != "",
+		Type: e.Name, Path: path, StampIn: stampIn, Stamped: j.Stamp.Value != "" || stampIn != "",
 		Optional: e.Value.Optional.Value, MediaType: e.Value.MediaType.Value,
 	}
 }
@@ -210,26 +166,28 @@ func (r *resolver) paths(t *task, out *plan.Task) {
 			r.fail(at, "", "%s: %s", t.name, problem)
 		}
 	}
-	check(out.Directory, t.job.Value.Directory.At)
-	check(out.Reports.JUnit, t.job.Value.Reports.JUnit.At)
-	check(out.Reports.Results, t.job.Value.Reports.Results.At)
+	v := t.v
+	check(out.Directory, v.Directory.At)
+	check(out.Reports.JUnit, v.Reports.JUnit.At)
+	check(out.Reports.Results, v.Reports.Results.At)
 	for i, o := range out.Outputs {
-		check(o.Path, t.job.Value.Outputs[i].Value.Path.At)
-		check(o.StampIn, t.job.Value.Outputs[i].Value.StampIn.At)
+		check(o.Path, v.Outputs[i].Value.Path.At)
+		check(o.StampIn, v.Outputs[i].Value.StampIn.At)
 		if o.Path == "" {
-			r.fail(t.job.Value.Outputs[i].At, "", "%s: the path of output %s is empty", t.name, o.Type)
+			r.fail(v.Outputs[i].At, "", "%s: the path of output %s is empty", t.name, o.Type)
 		}
 	}
-}
-
-// secrets are the names that the job asks for and those that the environment gives.
-func (r *resolver) secrets(v *Job) []string {
-	seen := map[string]bool{}
-	for _, s := range append(Strings(v.Secrets), Strings(r.environment.Secrets)...) {
-		seen[s] = true
+	for i, c := range out.Caches {
+		at := v.Cache[i].At
+		check(c.Path, at)
+		for _, file := range c.Files {
+			check(file, at)
+		}
+		if c.Path == "" || c.Key == "" {
+			r.fail(at, "", "%s: the key or the path of a cache is empty", t.name)
+		}
 	}
-	if len(seen) == 0 {
-		return nil
+	if v.Concurrency.At.Line > 0 && out.Concurrency == "" {
+		r.fail(v.Concurrency.At, "", "%s: the name of the concurrency group is empty", t.name)
 	}
-	return keysOf(seen)
 }

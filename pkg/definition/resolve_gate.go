@@ -24,6 +24,7 @@ func (r *resolver) gate() {
 			}
 			for _, t := range j.tasks {
 				switch {
+				case require.Value == "tests.stable" && !t.stable():
 				case t.skipped != "":
 					r.warn("the gate requires %s, which is left out: %s", t.name, t.skipped)
 				default:
@@ -61,7 +62,7 @@ func (r *resolver) requires() []Text {
 	}
 	at := r.def.Gate.At
 	if at.Line == 0 {
-		at = Pos{1, 1}
+		at = r.pos(1, 1)
 	}
 	return []Text{{Value: "builds", At: at}, {Value: "tests.stable", At: at}}
 }
@@ -74,9 +75,17 @@ func required(require string, j *job) bool {
 	case "tests":
 		return true
 	case "tests.stable":
-		return j.Value.Stable.Or(true)
+		return j.suite != nil || slices.ContainsFunc(j.tasks, (*task).stable)
 	}
 	return strings.TrimPrefix(require, "tests.") == j.Name
+}
+
+// stable reports whether a test counts for tests.stable.
+func (t *task) stable() bool {
+	if t.ready != nil {
+		return t.ready.Stable
+	}
+	return t.v.Stable.Or(true)
 }
 
 func (r *resolver) gateOn() []string {
@@ -120,7 +129,7 @@ func (r *resolver) mayPublish() (bool, string) {
 // targets offers the places to publish to; those that are not offered are skipped with the reason.
 func (r *resolver) targets() {
 	may, why := r.mayPublish()
-	values := r.sharedValues()
+	values := r.sharedValues(r.scopeOf(&Job{}))
 	for _, e := range r.def.Publish {
 		name := "publish " + e.Name
 		if !may {

@@ -15,12 +15,17 @@ type variant struct {
 	rows   map[string][]*task
 }
 
-// agreeing lists the tasks of j whose matrix agrees with t's on every key that both have.
-func (j *job) agreeing(t *task) (found []*task, steps int) {
-	signature := strings.Join(t.order, "\x00")
+// agreeing lists the tasks of j whose matrix agrees with t's on every key that both have, but for those that where
+// decides.
+func (j *job) agreeing(t *task, where []string) (found []*task, steps int) {
+	keys := t.order
+	if len(where) > 0 {
+		keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return slices.Contains(where, k) })
+	}
+	signature := strings.Join(keys, "\x00")
 	index, ok := j.rows[signature]
 	if !ok {
-		index = j.indexFor(t)
+		index = j.indexFor(keys)
 		if j.rows == nil {
 			j.rows = map[string]*rowIndex{}
 		}
@@ -36,11 +41,11 @@ func (j *job) agreeing(t *task) (found []*task, steps int) {
 	return found, steps + len(index.variants) + len(found)
 }
 
-func (j *job) indexFor(t *task) *rowIndex {
+func (j *job) indexFor(keys []string) *rowIndex {
 	index, known := &rowIndex{}, map[string]*variant{}
 	for _, u := range j.tasks {
 		var shared []string
-		for _, k := range t.order {
+		for _, k := range keys {
 			if _, both := u.values[k]; both {
 				shared = append(shared, k)
 			}
@@ -77,12 +82,11 @@ func joinValues(keys []string, values map[string]string) string {
 func (r *resolver) link() {
 	for _, j := range r.inOrder() {
 		for _, t := range j.tasks {
-			for _, need := range j.Value.Needs.Jobs {
-				r.need(t, need, need.Value, "")
+			for i := range j.Value.Needs.List {
+				r.need(t, &j.Value.Needs.List[i])
 			}
-			for _, need := range j.Value.Needs.Artifacts {
-				of, kind, _ := strings.Cut(need.Value, ".")
-				r.need(t, need, of, kind)
+			if t.ready != nil {
+				r.linkReady(t)
 			}
 			if r.edges > maxEdges {
 				r.fail(j.At, "give both jobs a common matrix key", "the tasks have more than %d needs together", maxEdges)
@@ -93,17 +97,21 @@ func (r *resolver) link() {
 	}
 }
 
-func (r *resolver) need(t *task, at Text, of, kind string) {
-	matches, steps := r.byName[of].agreeing(t)
+func (r *resolver) need(t *task, n *Need) {
+	of, kind := n.of()
+	matches, steps := r.byName[of].agreeing(t, n.whereNames())
 	r.edges += steps
+	if len(n.Where) > 0 {
+		matches = slices.DeleteFunc(slices.Clone(matches), func(u *task) bool { return !fits(n.Where, u.values) })
+	}
+	optional := n.Optional.Value
 	if len(matches) == 0 {
-		r.fail(at.At, "remove the row by exclude, or make the matrices agree",
-			"%s needs %s, but no task of %s agrees with its matrix", t.name, of, of)
+		r.lonely(t, n, of)
 		return
 	}
 	present := slices.DeleteFunc(slices.Clone(matches), func(u *task) bool { return u.skipped != "" })
 	if len(present) == 0 {
-		if t.skipped == "" {
+		if t.skipped == "" && !optional {
 			t.skipped = "it needs " + matches[0].name + ", which is left out: " + shorten(matches[0].skipped, 200)
 		}
 		return
@@ -111,6 +119,18 @@ func (r *resolver) need(t *task, at Text, of, kind string) {
 	t.after(present)
 	if len(r.byName[of].Value.Outputs) > 0 {
 		t.inputs = append(t.inputs, input{job: of, kind: kind, from: present})
+	}
+}
+
+// lonely says that a need agrees with no task, unless it is optional.
+func (r *resolver) lonely(t *task, n *Need, of string) {
+	switch {
+	case n.Optional.Value:
+	case len(n.Where) > 0:
+		r.fail(n.At, "", "%s needs %s where %s, but there is no such task", t.name, of, rowText(n.Where))
+	default:
+		r.fail(n.At, "remove the row by exclude, or make the matrices agree",
+			"%s needs %s, but no task of %s agrees with its matrix", t.name, of, of)
 	}
 }
 

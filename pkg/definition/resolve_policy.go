@@ -4,6 +4,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -24,11 +25,15 @@ func retries(stated Map[Retry]) []release.Retry {
 		if known, ok := byClass[e.Name]; ok {
 			one.Wait, one.Max = known.Wait, known.Max
 		}
+		one.Backoff = release.Backoff(e.Value.Backoff.Value)
 		if e.Value.Wait.Set {
-			one.Wait = e.Value.Wait.Value
+			one.Wait = e.Value.Wait.From
 		}
 		if e.Value.Max.Set {
 			one.Max = e.Value.Max.Value
+		}
+		if e.Value.Wait.Range {
+			one.Backoff, one.Max = release.Random, e.Value.Wait.To
 		}
 		one.Max = max(one.Max, one.Wait)
 		byClass[e.Name] = one
@@ -43,10 +48,43 @@ func retries(stated Map[Retry]) []release.Retry {
 
 func (v Timeout) release() release.Timeouts {
 	out := release.Timeouts{
-		Queue: v.Queue.Value, Prepare: v.Prepare.Value, Command: v.Command.Value, Cleanup: v.Cleanup.Value,
+		Queue: v.Queue.Value, Prepare: v.Prepare.Value, Nodes: v.Nodes.Value, Command: v.Command.Value, Cleanup: v.Cleanup.Value,
 	}
 	if !v.Command.Set {
 		out.Command = defaultTimeout
 	}
 	return out
+}
+
+// supersedes reports whether a newer run of the same branch or pull request ends the run of a change.
+func (def *Definition) supersedes(c release.Change) bool {
+	if def.Supersede.Set {
+		return def.Supersede.Value
+	}
+	releases, _ := def.Policy().Allows(c)
+	return c.Kind == release.PullRequest || c.Kind == release.Push && !releases
+}
+
+// providers writes those that the tasks of the plan lease from.
+func (r *resolver) providers() {
+	used := map[string]bool{}
+	for _, t := range r.plan.Tasks {
+		used[t.Lease.Provider] = true
+	}
+	for _, e := range r.def.Providers {
+		if !used[e.Name] {
+			continue
+		}
+		look := r.lookup(&task{name: "provider " + e.Name})
+		one := plan.Provider{
+			Name: e.Name, Create: r.shell(e.Value.Create).render(look), Destroy: r.shell(e.Value.Destroy).render(look),
+			Ready: r.shell(e.Value.Ready).render(look), Expiry: e.Value.Expiry.Value, Limit: e.Value.Limit.Value,
+		}
+		if secrets := Strings(e.Value.Secrets); r.req.Change.Trusted() {
+			one.Secrets = secrets
+		} else if len(secrets) > 0 {
+			r.warn("a run of a pull request gets no secrets; withheld from provider %s: %s", e.Name, enumerate(secrets, 50))
+		}
+		r.plan.Providers = append(r.plan.Providers, one)
+	}
 }

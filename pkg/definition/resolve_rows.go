@@ -4,32 +4,48 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-
-	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// expand makes the tasks of every job: the product of the axes, less what exclude removes, plus what include adds.
+// row is one combination of the values of a matrix.
+type row struct {
+	keys   []string
+	values map[string]string
+}
+
+// expand makes the tasks of every job: the product of the axes, less what exclude removes, plus what include adds, with
+// what adjustments change.
 func (r *resolver) expand() {
 	for _, j := range r.jobs {
 		m := &j.Value.Matrix
-		if m.At.Line == 0 {
-			r.add(j, nil, nil)
-			continue
-		}
-		axes := r.axes(m)
-		if !r.affordable(j, axes) {
-			return
-		}
-		if len(axes) > 0 {
-			r.product(j, axes)
-		}
-		for _, row := range m.Include {
-			r.include(j, row)
-		}
-		if len(j.tasks) == 0 {
-			r.fail(m.At, "", "the matrix of %s has no rows: the job would silently vanish", j.Name)
+		switch {
+		case j.suite != nil:
+			r.take(j)
+		case m.At.Line == 0:
+			r.add(j, row{})
+		default:
+			if !r.matrix(j, m) {
+				return
+			}
 		}
 	}
+}
+
+// matrix makes the tasks of a job with a matrix; with false there are too many.
+func (r *resolver) matrix(j *job, m *Matrix) bool {
+	axes := r.axes(m)
+	if !r.affordable(j, axes) {
+		return false
+	}
+	for _, one := range r.rows(j.Name, m, axes, func(one row, by string) {
+		r.skip(taskName(j.Name, one), "matrix.exclude removes "+by)
+	}) {
+		r.add(j, one)
+	}
+	r.adjust(j, axes)
+	if len(j.tasks) == 0 {
+		r.fail(m.At, "", "the matrix of %s has no rows: the job would silently vanish", j.Name)
+	}
+	return true
 }
 
 // axes resolves references to lists.
@@ -49,7 +65,11 @@ func (r *resolver) axes(m *Matrix) []Axis {
 
 // settingValues is a setting as the values of an axis: a list, or one value.
 func (r *resolver) settingValues(a Axis, path string) []Text {
-	s, _, _ := r.settings.lookup(path)
+	s, problem, hint := r.settings.lookup(path)
+	if s == nil {
+		r.fail(a.At, hint, "%s", problem)
+		return nil
+	}
 	list := []Setting{*s}
 	if s.List != nil || s.Item == nil && !s.Map {
 		list = s.List
@@ -70,72 +90,99 @@ func (r *resolver) settingValues(a Axis, path string) []Text {
 
 // affordable counts the rows before they are made.
 func (r *resolver) affordable(j *job, axes []Axis) bool {
-	rows := 1
-	for _, a := range axes {
-		rows *= len(a.Values)
-		if rows > maxTasks {
-			break
-		}
-	}
-	r.tasks += rows + len(j.Value.Matrix.Include)
+	m := &j.Value.Matrix
+	r.tasks += product(axes, maxTasks) + len(m.Include) + len(m.Adjustments)
 	if r.tasks > maxTasks {
-		r.fail(j.Value.Matrix.At, "", "the definition makes more than %d tasks, counted up to job %s", maxTasks, j.Name)
+		r.fail(m.At, "", "the definition makes more than %d tasks, counted up to job %s", maxTasks, j.Name)
 	}
 	return r.tasks <= maxTasks
 }
 
-// product walks the rows with the last axis turning fastest.
-func (r *resolver) product(j *job, axes []Axis) {
-	keys := make([]string, len(axes))
-	for i, a := range axes {
-		if len(a.Values) == 0 {
-			return
+// product counts the combinations of axes, up to a little over a limit.
+func product(axes []Axis, limit int) int {
+	rows := 1
+	for _, a := range axes {
+		if rows *= len(a.Values); rows > limit {
+			return limit + 1
 		}
-		keys[i] = a.Name
 	}
-	used := make([]bool, len(j.Value.Matrix.Exclude))
-	at := make([]int, len(axes))
-	for r.spend(j.Value.Matrix.At, 1+len(used)) {
-		values := make(map[string]string, len(axes))
-		for i, a := range axes {
-			values[a.Name] = a.Values[at[i]].Value
+	return rows
+}
+
+// rows lists the combinations of a matrix with the last axis turning fastest, less those that exclude removes, of which
+// each is told, and then the rows of include.
+func (r *resolver) rows(of string, m *Matrix, axes []Axis, excluded func(row, string)) []row {
+	var out []row
+	used := make([]bool, len(m.Exclude))
+	for one, more := firstRow(axes); more && r.spend(m.At, 1+len(used)); more = one.next(axes) {
+		made := one.row(axes)
+		if at := excludedBy(m.Exclude, made.values); at >= 0 {
+			used[at] = true
+			excluded(made, rowText(m.Exclude[at]))
+			continue
 		}
-		if row := excludedBy(j.Value.Matrix.Exclude, values); row >= 0 {
-			used[row] = true
-			r.skip(taskName(j.Name, keys, values), "matrix.exclude removes "+rowText(j.Value.Matrix.Exclude[row]))
-		} else {
-			r.add(j, keys, values)
-		}
-		i := len(axes) - 1
-		for ; i >= 0; i-- {
-			if at[i]++; at[i] < len(axes[i].Values) {
-				break
-			}
-			at[i] = 0
-		}
-		if i < 0 {
-			break
-		}
+		out = append(out, made)
 	}
 	for i, u := range used {
 		if !u {
-			r.warn("matrix.exclude of %s removes nothing by %s", j.Name, rowText(j.Value.Matrix.Exclude[i]))
+			r.warn("matrix.exclude of %s removes nothing by %s", of, rowText(m.Exclude[i]))
 		}
 	}
+	for _, one := range m.Include {
+		out = append(out, rowOf(one))
+	}
+	return out
 }
+
+// counter is a combination of axes as the place in each.
+type counter []int
+
+func firstRow(axes []Axis) (counter, bool) {
+	for _, a := range axes {
+		if len(a.Values) == 0 {
+			return nil, false
+		}
+	}
+	return make(counter, len(axes)), len(axes) > 0
+}
+
+func (c counter) next(axes []Axis) bool {
+	for i := len(c) - 1; i >= 0; i-- {
+		if c[i]++; c[i] < len(axes[i].Values) {
+			return true
+		}
+		c[i] = 0
+	}
+	return false
+}
+
+func (c counter) row(axes []Axis) row {
+	out := row{make([]string, len(axes)), make(map[string]string, len(axes))}
+	for i, a := range axes {
+		out.keys[i], out.values[a.Name] = a.Name, a.Values[c[i]].Value
+	}
+	return out
+}
+
+func rowOf(given Map[Text]) row { return row{given.Names(), textMap(given)} }
 
 func excludedBy(rows []Map[Text], values map[string]string) int {
 	for i, row := range rows {
-		all := len(row) > 0
-		for _, e := range row {
-			ok, _ := doublestar.Match(e.Value.Value, values[e.Name])
-			all = all && ok
-		}
-		if all {
+		if len(row) > 0 && fits(row, values) {
 			return i
 		}
 	}
 	return -1
+}
+
+// fits reports whether the values of a task match every glob.
+func fits(globs Map[Text], values map[string]string) bool {
+	for _, e := range globs {
+		if ok, _ := doublestar.Match(e.Value.Value, values[e.Name]); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func rowText(row Map[Text]) string {
@@ -146,74 +193,20 @@ func rowText(row Map[Text]) string {
 	return strings.Join(parts, ", ")
 }
 
-func (r *resolver) include(j *job, row Map[Text]) {
-	values := map[string]string{}
-	for _, e := range row {
-		values[e.Name] = e.Value.Value
-	}
-	r.add(j, row.Names(), values)
-}
-
-func (r *resolver) add(j *job, keys []string, values map[string]string) {
-	j.tasks = append(j.tasks, &task{job: j, order: keys, values: values, name: taskName(j.Name, keys, values), number: len(j.tasks)})
+func (r *resolver) add(j *job, one row) {
+	j.tasks = append(j.tasks, &task{
+		job: j, v: &j.Value, order: one.keys, values: one.values, name: taskName(j.Name, one), number: len(j.tasks),
+	})
 }
 
 // taskName is a task's name for people: "wheel (3.12, linux-x86_64)".
-func taskName(job string, keys []string, values map[string]string) string {
-	if len(keys) == 0 {
+func taskName(job string, one row) string {
+	if len(one.keys) == 0 {
 		return job
 	}
-	parts := make([]string, len(keys))
-	for i, k := range keys {
-		parts[i] = values[k]
+	parts := make([]string, len(one.keys))
+	for i, k := range one.keys {
+		parts[i] = one.values[k]
 	}
 	return job + " (" + strings.Join(parts, ", ") + ")"
-}
-
-const longestID = 80
-
-// identify gives every task an id that says what it is: "wheel-3_12-linux-x86_64". Where that is not enough, because
-// two read the same or one is too long, letters derived from the whole row are added to each of them.
-func (r *resolver) identify() {
-	count := map[string]int{}
-	for _, j := range r.jobs {
-		for _, t := range j.tasks {
-			t.id = release.TaskID(t.readable())
-			count[strings.ToLower(string(t.id))]++
-		}
-	}
-	r.ids = make(map[release.TaskID]*task, len(count))
-	for _, j := range r.jobs {
-		for _, t := range j.tasks {
-			if count[strings.ToLower(string(t.id))] > 1 || len(t.id) > longestID {
-				t.id = t.id[:min(len(t.id), longestID-9)] + "-" + release.TaskID(release.Derive(t.identity()...)[:8])
-			}
-			if _, twice := r.ids[t.id]; twice {
-				r.fail(j.Value.Matrix.At, "remove one of the rows", "the matrix of %s makes %s twice", j.Name, t.name)
-				return
-			}
-			r.ids[t.id] = t
-		}
-	}
-}
-
-func (t *task) readable() string {
-	parts := []string{t.job.Name}
-	for _, k := range t.order {
-		parts = append(parts, t.values[k])
-	}
-	return strings.Map(func(r rune) rune {
-		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, strings.Join(parts, "-"))
-}
-
-func (t *task) identity() []string {
-	out := []string{"task", t.job.Name}
-	for _, k := range t.order {
-		out = append(out, k, t.values[k])
-	}
-	return out
 }

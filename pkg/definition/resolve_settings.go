@@ -15,7 +15,8 @@ func (r *resolver) override() {
 				enumerate(r.def.Presets.Names(), 20))
 			continue
 		}
-		sets, _ := r.def.presetSets(name, nil)
+		budget := maxOverrides
+		sets, _ := r.def.presetSets(name, nil, &budget)
 		for _, set := range sets {
 			if problem, hint := r.settings.override(set.Name, set.Value, cause{preset: set.preset}); problem != "" {
 				r.fail(set.At, hint, "%s", problem)
@@ -48,26 +49,6 @@ func (r *resolver) record() {
 	})
 }
 
-const defaultEnvironment = "default"
-
-func (r *resolver) chooseEnvironment() {
-	r.environment = &Environment{}
-	if fallback, ok := r.def.Environments.Get(defaultEnvironment); ok {
-		r.defaults = fallback.Vars
-		r.environment.Secrets = fallback.Secrets
-	}
-	if r.req.Environment == "" {
-		return
-	}
-	chosen, ok := r.def.Environments.Get(r.req.Environment)
-	if !ok {
-		r.refuse("--env "+shorten(printable(r.req.Environment), 60), nearest(r.req.Environment, r.def.Environments.Names()),
-			"unknown environment, expected one of %s", enumerate(r.def.Environments.Names(), 20))
-		return
-	}
-	r.environment = chosen
-}
-
 // constants are the names of templates that mean the same in every task.
 func (r *resolver) constants() map[string]string {
 	out := map[string]string{"project": r.def.Project.Value, "environment": r.req.Environment}
@@ -77,33 +58,14 @@ func (r *resolver) constants() map[string]string {
 	for short, long := range shortForms() {
 		out[short] = out[long]
 	}
+	for _, name := range r.def.parameterNames() {
+		out["change.parameters."+name] = r.parameters()[name]
+	}
 	walkSettings("settings", &r.settings, func(path string, s *Setting) {
 		if s.List == nil {
 			out[path] = s.Text
 		}
 	})
-	return out
-}
-
-// variables merges maps of variables; a later one wins.
-func (r *resolver) variables(maps ...map[string]string) map[string]string {
-	out := map[string]string{}
-	for _, m := range maps {
-		for k, v := range m {
-			out[k] = v
-		}
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	return out
-}
-
-func textMap(m Map[Text]) map[string]string {
-	out := make(map[string]string, len(m))
-	for _, e := range m {
-		out[e.Name] = e.Value.Value
-	}
 	return out
 }
 

@@ -10,8 +10,8 @@ import (
 
 // conditions leaves out the tasks whose if does not hold or whose unless does.
 func (r *resolver) conditions() {
-	shared := r.sharedValues()
 	for _, j := range r.jobs {
+		shared := r.sharedValues(r.scopeOf(&j.Value))
 		for _, t := range j.tasks {
 			t.why = "every " + string(j.kind) + " is made"
 			values := shared
@@ -26,13 +26,20 @@ func (r *resolver) conditions() {
 
 func (j *Job) conditional() bool { return j.If.At.Line > 0 || j.Unless.At.Line > 0 }
 
-func (r *resolver) sharedValues() map[string]any {
-	out := changeValues(r.req.Change)
-	vars := r.variables(textMap(r.defaults), textMap(r.environment.Vars))
+// sharedValues is what conditions read that is the same for every task of a job, made once for each environment.
+func (r *resolver) sharedValues(s *scope) map[string]any {
+	if known, ok := r.shared[s]; ok {
+		return known
+	}
+	change := r.req.Change
+	change.Parameters = r.parameters()
+	out := changeValues(change)
+	vars := r.variables(s.under, s.over)
 	if vars == nil {
 		vars = map[string]string{}
 	}
-	out["env"], out["environment"] = vars, r.req.Environment
+	out["env"], out["environment"] = vars, s.name
+	r.shared[s] = out
 	celSettings("settings", &r.settings, func(path string, s *Setting) { out[path] = s.value() })
 	return out
 }
@@ -210,6 +217,11 @@ func (r *resolver) taskNames() []string {
 	var out []string
 	for _, j := range r.jobs {
 		out = append(out, j.Name)
+		if j.suite != nil {
+			for _, t := range j.tasks {
+				out = append(out, t.name)
+			}
+		}
 	}
 	sort.Strings(out)
 	return out

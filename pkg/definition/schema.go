@@ -24,19 +24,33 @@ func Schema() []byte {
 // objectSchema describes a struct by its keys, and what those refer to under defs.
 func objectSchema(t reflect.Type, defs schemaNode) schemaNode {
 	properties, required := schemaNode{}, []string{}
+	out := schemaNode{"type": "object", "properties": properties, "additionalProperties": false}
 	for _, k := range keysOfType(t) {
 		s := shapeOf(t.Field(k.index).Type)
 		properties[k.name] = described(s.schema, k)
-		if k.required {
+		switch {
+		case !k.required || t == reflect.TypeFor[Template]():
+		case k.unless != "":
+			out["anyOf"] = []schemaNode{{"required": []string{k.name}}, {"required": []string{k.unless}}}
+		default:
 			required = append(required, k.name)
 		}
 		define(s.of, defs)
 	}
-	out := schemaNode{"type": "object", "properties": properties, "additionalProperties": false}
+	if t == reflect.TypeFor[Adjustment]() {
+		addKeys(properties, reflect.TypeFor[Job](), adjustable())
+	}
 	if len(required) > 0 {
 		out["required"] = required
 	}
 	return out
+}
+
+// addKeys describes keys of another struct that stand beside a struct's own.
+func addKeys(properties schemaNode, t reflect.Type, keys []key) {
+	for _, k := range keys {
+		properties[k.name] = described(shapeOf(t.Field(k.index).Type).schema, k)
+	}
 }
 
 // define adds a struct that others refer to, once.

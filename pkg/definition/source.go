@@ -6,32 +6,57 @@ import (
 	"unicode/utf8"
 )
 
-// Pos is a place in the text; lines and columns count from 1, columns in characters.
-type Pos struct{ Line, Column int }
+// Pos is a place in a text; lines and columns count from 1, columns in characters.
+type Pos struct {
+	Line, Column int
+
+	in *text // nil in a problem of a whole definition
+}
+
+// text is one file of a definition.
+type text struct {
+	file  string
+	text  string
+	lines []string
+}
 
 const maxProblems = 100 // more than a person reads; bounds what a hostile text can make us write
 
-// source is the text with its lines, for excerpts, and the problems found in it so far.
+// source is a text, for excerpts, and the problems found so far in it and in what it includes.
 type source struct {
-	file     string
-	text     string
-	lines    []string
+	*text
 	problems Errors
 }
 
-func newSource(file, text string) *source {
-	return &source{file: file, text: text, lines: strings.Split(text, "\n")}
+func newSource(file, content string) *source {
+	return &source{text: &text{file: file, text: content, lines: strings.Split(content, "\n")}}
 }
+
+// pos is a place in the source's own text.
+func (s *source) pos(line, column int) Pos { return Pos{line, column, s.text} }
+
+// textAt is the text that a place is in.
+func (s *source) textAt(at Pos) *text {
+	if at.in == nil {
+		return s.text
+	}
+	return at.in
+}
+
+// fileOf names the file that a place is in.
+func (s *source) fileOf(at Pos) string { return s.textAt(at).file }
 
 // fail notes a problem at a place.
 func (s *source) fail(at Pos, hint, format string, args ...any) {
 	if len(s.problems) >= maxProblems {
 		return
 	}
-	s.problems = append(s.problems, Problem{
-		File: s.file, Line: at.Line, Column: at.Column,
-		Message: fmt.Sprintf(format, args...), Hint: hint, Excerpt: s.excerpt(at),
-	})
+	s.problems = append(s.problems, s.problem(at, hint, fmt.Sprintf(format, args...)))
+}
+
+func (s *source) problem(at Pos, hint, message string) Problem {
+	t := s.textAt(at)
+	return Problem{File: t.file, Line: at.Line, Column: at.Column, Message: message, Hint: hint, Excerpt: t.excerpt(at)}
 }
 
 // full reports whether enough has been said; what would add to it can stop.
@@ -40,12 +65,12 @@ func (s *source) full() bool { return len(s.problems) >= maxProblems }
 const excerptWidth = 120
 
 // excerpt is the line at a place with a caret under the column. Long lines are cut around the column.
-func (s *source) excerpt(at Pos) string {
-	if at.Line < 1 || at.Line > len(s.lines) {
+func (t *text) excerpt(at Pos) string {
+	if at.Line < 1 || at.Line > len(t.lines) {
 		return ""
 	}
 	before := max(0, at.Column-1-excerptWidth/2)
-	line := s.lines[at.Line-1]
+	line := t.lines[at.Line-1]
 	line = line[byteOffset(line, before):]
 	line = printable(line[:byteOffset(line, excerptWidth)])
 	number := fmt.Sprintf("%5d | ", at.Line)
@@ -76,14 +101,15 @@ func (s *source) find(at Pos, part string) Pos {
 	if part == "" || at.Line < 1 || s.full() {
 		return at
 	}
-	for i := at.Line - 1; i < len(s.lines) && i < at.Line+2000; i++ {
-		line, skipped := s.lines[i], 0
+	t := s.textAt(at)
+	for i := at.Line - 1; i < len(t.lines) && i < at.Line+2000; i++ {
+		line, skipped := t.lines[i], 0
 		if i == at.Line-1 {
 			skipped = byteOffset(line, at.Column-1)
 			line = line[skipped:]
 		}
 		if j := strings.Index(line, part); j >= 0 {
-			return Pos{Line: i + 1, Column: utf8.RuneCountInString(s.lines[i][:skipped+j]) + 1}
+			return Pos{i + 1, utf8.RuneCountInString(t.lines[i][:skipped+j]) + 1, t}
 		}
 	}
 	return at

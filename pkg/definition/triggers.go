@@ -19,6 +19,7 @@ type Triggers struct {
 	PullRequest Trigger        `key:"pull_request" doc:"Pull requests into branches." default:"every pull request" example:"{branches: [master]}"`
 	Tag         Trigger        `key:"tag" doc:"Tags." default:"those of release.tags" example:"{tags: [\"v*\"]}"`
 	Schedule    List[Schedule] `key:"schedule" doc:"Times at which the release branch is run." example:"[{name: nightly, cron: \"0 3 * * *\"}]"`
+	Manual      Manual         `key:"manual" doc:"What a manual run may be given. Without this key, anything." example:"{parameters: {level: {default: low, choices: [low, high]}}}"`
 	Comment     Trigger        `key:"comment" doc:"Commands in comments of pull requests." default:"none" example:"true"`
 }
 
@@ -49,7 +50,7 @@ type Schedule struct {
 	At   Pos
 	Name Text      `key:"name" doc:"Name of the schedule." required:"true" example:"nightly"`
 	Cron Text      `key:"cron" doc:"Standard cron expression of five fields, in UTC." required:"true" example:"0 3 * * *"`
-	With Map[Text] `key:"with" doc:"Parameters of the change, read as change.parameters.NAME." example:"{frequency: nightly}"`
+	With Map[Text] `key:"with" doc:"Parameters of the change, read as change.parameters.NAME by conditions and templates." example:"{frequency: nightly}"`
 }
 
 // Triggered says whether a change starts a run of the definition, with the reason.
@@ -129,6 +130,7 @@ func tagOf(c release.Change) string {
 
 // checkTriggers checks what the decoder cannot: that every schedule is a time.
 func checkTriggers(c *checker) {
+	checkParameters(c)
 	seen := map[string]bool{}
 	for _, s := range c.def.Triggers.Schedule {
 		if _, err := cron.ParseStandard(s.Cron.Value); err != nil && s.Cron.At.Line > 0 {

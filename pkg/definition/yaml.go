@@ -27,7 +27,7 @@ func parseText(s *source) ast.Node {
 	if !readable(s) {
 		return nil
 	}
-	tokens := lexer.Tokenize(s.text)
+	tokens := lexer.Tokenize(s.text.text)
 	if !shallow(s, tokens) {
 		return nil
 	}
@@ -44,10 +44,10 @@ func parseText(s *source) ast.Node {
 	}
 	switch {
 	case len(bodies) == 0:
-		s.fail(Pos{1, 1}, "", "the definition is empty, expected a map with project, builds …")
+		s.fail(s.pos(1, 1), "", "the definition is empty, expected a map with project, builds …")
 		return nil
 	case len(bodies) > 1 || len(file.Docs) > 1:
-		s.fail(position(file.Docs[1].Start), "remove the second document; one file holds one definition",
+		s.fail(s.position(file.Docs[1].Start), "remove the second document; one file holds one definition",
 			"found more than one YAML document, expected one")
 		return nil
 	}
@@ -56,23 +56,23 @@ func parseText(s *source) ast.Node {
 
 // readable checks what can be said of the text without reading it as YAML.
 func readable(s *source) bool {
-	if len(s.text) > maxSize {
+	if len(s.text.text) > maxSize {
 		s.lines = nil
-		s.fail(Pos{}, "", "the definition has %d bytes, expected at most %d", len(s.text), maxSize)
+		s.fail(Pos{}, "", "the definition has %d bytes, expected at most %d", len(s.text.text), maxSize)
 		return false
 	}
 	for i, line := range s.lines {
 		if !utf8.ValidString(line) {
-			at := Pos{i + 1, utf8.RuneCountInString(line[:invalidAt(line)]) + 1}
+			at := s.pos(i+1, utf8.RuneCountInString(line[:invalidAt(line)])+1)
 			s.fail(at, "save the file as UTF-8", "found bytes that are not UTF-8")
 			return false
 		}
 		if strings.IndexByte(line, 0) >= 0 {
-			s.fail(Pos{i + 1, utf8.RuneCountInString(line[:strings.IndexByte(line, 0)]) + 1}, "", "found a zero byte")
+			s.fail(s.pos(i+1, utf8.RuneCountInString(line[:strings.IndexByte(line, 0)])+1), "", "found a zero byte")
 			return false
 		}
 		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") && strings.TrimSpace(line) != "" {
-			s.fail(Pos{i + 1, strings.IndexByte(indent, '\t') + 1}, "indent with spaces", "found a tab in the indentation")
+			s.fail(s.pos(i+1, strings.IndexByte(indent, '\t')+1), "indent with spaces", "found a tab in the indentation")
 		}
 	}
 	return len(s.problems) == 0
@@ -108,11 +108,11 @@ func shallow(s *source, tokens token.Tokens) bool {
 			levels = nest(levels, t)
 		}
 		if flow > maxDepth || len(levels) > 4*maxDepth {
-			s.fail(position(t), "", "found more than %d levels of nesting", maxDepth)
+			s.fail(s.position(t), "", "found more than %d levels of nesting", maxDepth)
 			return false
 		}
 		if n := len(levels); n > 1 && levels[n-2].keys > maxKeys {
-			s.fail(position(t), "", "found a map with more than %d keys", maxKeys)
+			s.fail(s.position(t), "", "found a map with more than %d keys", maxKeys)
 			return false
 		}
 	}
@@ -149,12 +149,12 @@ func syntaxProblem(s *source, err error) {
 		s.fail(Pos{}, "", "cannot read YAML: %s", shorten(printable(err.Error()), 200))
 		return
 	}
-	s.fail(position(known.GetToken()), "", "cannot read YAML: %s", shorten(printable(known.GetMessage()), 200))
+	s.fail(s.position(known.GetToken()), "", "cannot read YAML: %s", shorten(printable(known.GetMessage()), 200))
 }
 
-func position(t *token.Token) Pos {
+func (s *source) position(t *token.Token) Pos {
 	if t == nil || t.Position == nil {
-		return Pos{1, 1}
+		return s.pos(1, 1)
 	}
-	return Pos{Line: t.Position.Line, Column: max(1, t.Position.Column)}
+	return s.pos(t.Position.Line, max(1, t.Position.Column))
 }
