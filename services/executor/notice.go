@@ -9,10 +9,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/driver"
+	"github.com/sluiceci/sluice/pkg/driver/choose"
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
@@ -35,12 +37,17 @@ func (n Notice) wanted() bool { return n.File != "" || n.URL != "" || len(n.Comm
 
 // watchNotice asks for a notice until there is one, or ctx ends.
 func (e *executor) watchNotice(ctx context.Context) error {
+	asker, err := e.newAsker(ctx)
+	if err != nil {
+		return err
+	}
+	defer asker.close()
 	every := e.config.Notice.Every
 	if every <= 0 {
 		every = noticeEvery
 	}
 	for e.config.Notice.wanted() {
-		reason, found, err := e.config.Notice.look(ctx)
+		reason, found, err := asker.look(ctx)
 		if found {
 			e.noticed <- reason
 			return wait(ctx)
@@ -57,13 +64,36 @@ func (e *executor) watchNotice(ctx context.Context) error {
 	return wait(ctx)
 }
 
+// asker asks everywhere that a Notice names.
+type asker struct {
+	Notice
+	site driver.Site // runs the command; nil without one
+	dir  string
+}
+
+func (e *executor) newAsker(ctx context.Context) (*asker, error) {
+	a := &asker{Notice: e.config.Notice, dir: e.config.Dir}
+	if len(a.Command) == 0 {
+		return a, nil
+	}
+	var err error
+	a.site, err = choose.Open(ctx, choose.Config{}, choose.Options{Place: filepath.Join(e.config.Dir, "notice"), Path: e.config.Path, Log: e.log})
+	return a, err
+}
+
+func (a *asker) close() {
+	if a.site != nil {
+		_ = a.site.Close() // nothing runs there any more
+	}
+}
+
 func wait(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
 // look asks once, everywhere.
-func (n Notice) look(ctx context.Context) (reason string, found bool, err error) {
+func (n *asker) look(ctx context.Context) (reason string, found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
 	var problems []error
@@ -77,7 +107,7 @@ func (n Notice) look(ctx context.Context) (reason string, found bool, err error)
 	return "", false, errors.Join(problems...)
 }
 
-func (n Notice) lookFile(context.Context) (string, bool, error) {
+func (n *asker) lookFile(context.Context) (string, bool, error) {
 	if n.File == "" {
 		return "", false, nil
 	}
@@ -92,7 +122,7 @@ func (n Notice) lookFile(context.Context) (string, bool, error) {
 	return firstLine(file, "the file "+n.File+" is there"), true, nil
 }
 
-func (n Notice) lookURL(ctx context.Context) (string, bool, error) {
+func (n *asker) lookURL(ctx context.Context) (string, bool, error) {
 	if n.URL == "" {
 		return "", false, nil
 	}
@@ -111,22 +141,31 @@ func (n Notice) lookURL(ctx context.Context) (string, bool, error) {
 	return firstLine(answer.Body, n.URL+" says so"), true, nil
 }
 
-func (n Notice) lookCommand(ctx context.Context) (string, bool, error) {
-	if len(n.Command) == 0 {
+func (n *asker) lookCommand(ctx context.Context) (string, bool, error) {
+	if n.site == nil {
 		return "", false, nil
 	}
-	command := exec.CommandContext(ctx, n.Command[0], n.Command[1:]...) //nolint:gosec // the installation's own
-	command.WaitDelay = time.Second
-	out, err := command.Output()
-	var status *exec.ExitError
-	switch {
-	case err == nil:
-		return firstLine(bytes.NewReader(out), "the command "+n.Command[0]+" says so"), true, nil
-	case errors.As(err, &status) && ctx.Err() == nil:
-		return "", false, nil
+	out := &head{}
+	process, err := n.site.Start(ctx, driver.Spec{Args: n.Command, Dir: n.dir, Output: out, Grace: -1})
+	if err != nil {
+		return "", false, err
+	}
+	switch exit := process.Wait(); {
+	case exit.OK():
+		return firstLine(&out.Buffer, "the command "+n.Command[0]+" says so"), true, nil
+	case exit.Cause != nil:
+		return "", false, fault.New(fault.Transient, "cannot ask for the notice: %s", exit)
 	default:
-		return "", false, fault.New(fault.Transient, "cannot ask for the notice: %w", err)
+		return "", false, nil
 	}
+}
+
+// head keeps the beginning of what is written.
+type head struct{ bytes.Buffer }
+
+func (h *head) Write(p []byte) (int, error) {
+	_, _ = h.Buffer.Write(p[:min(len(p), max(0, noticeBytes-h.Len()))]) // a buffer takes everything
+	return len(p), nil
 }
 
 // firstLine is the first line of a text, or otherwise when there is none.
