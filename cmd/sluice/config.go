@@ -40,6 +40,8 @@ type installation struct {
 	Exporter  exporter.Config   `yaml:"artifact_exporter"`
 	Publisher publisher.Config  `yaml:"publisher"`
 	Reporter  reporter.Config   `yaml:"reporter"`
+
+	Providers []scheduler.Provider `yaml:"providers"` // of places that attempts lease
 }
 
 // project is a repository that Sluice serves: what the gateway and the reporter each need to know of it.
@@ -53,6 +55,7 @@ type project struct {
 
 // share gives each service its part of what is said once.
 func (in *installation) share() {
+	in.Scheduler.Providers = in.Providers
 	in.Reporter.PublicURL = in.PublicURL
 	if in.Reporter.Database == "" {
 		in.Reporter.Database = "sqlite://" + filepath.Join(in.Dir, "reporter.db")

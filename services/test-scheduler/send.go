@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -36,7 +37,7 @@ func (s *sender) send(ctx context.Context, intents []schedule.Intent) bool {
 	events := make([]event.Event, 0, len(intents))
 	now := s.deps.Now()
 	for _, i := range intents {
-		events = append(events, event.New(i.Cause, s.deps.Source(Name), now, i.Payload))
+		events = append(events, s.event(i, now))
 	}
 	s.group.Go(func() {
 		s.store(ctx, events)
@@ -47,6 +48,15 @@ func (s *sender) send(ctx context.Context, intents []schedule.Intent) bool {
 		}
 	})
 	return true
+}
+
+// event makes an event of an intent. One that follows from no event, such as the renewal of a lease, is named by its place
+// alone: by a cause without a name, what is said of two runs would have one id.
+func (s *sender) event(i schedule.Intent, now time.Time) event.Event {
+	if i.Cause.ID == "" {
+		return event.Root(i.Cause.Run, s.deps.Source(Name), now, i.Payload)
+	}
+	return event.New(i.Cause, s.deps.Source(Name), now, i.Payload)
 }
 
 // store publishes events. What the stream did not take is decided again: nothing is lost with it. One that it will never

@@ -22,12 +22,18 @@ type Config struct {
 	Overrun    time.Duration `yaml:"overrun"`     // beyond a task's timeouts, until its attempt is told to stop; 60s
 	StopWithin time.Duration `yaml:"stop_within"` // from telling an attempt to stop until it is given up; 30s
 	Keep       time.Duration `yaml:"keep"`        // how long a finished run's tasks are kept in memory; 1h
+	Aging      int           `yaml:"aging"`       // one attempt in so many goes to the oldest task of its pool; 16
+	PassOver   int           `yaml:"pass_over"`   // attempts that may take of a budget before a task for which it is too small; 16
+	Leases     LeaseConfig   `yaml:"leases"`      // how places are looked after
+	Providers  []Provider    `yaml:"-"`           // a section of its own: "providers"
+
+	Limits []schedule.Limit `yaml:"limits"` // of groups, pools and providers, and weights; what is set by sluice limits counts instead
 }
 
 func (c Config) core() schedule.Config {
 	return schedule.Config{
 		LostAfter: c.LostAfter, Lookahead: c.Lookahead, Resend: c.Resend, Phase: c.Phase, Overrun: c.Overrun,
-		StopWithin: c.StopWithin, Keep: c.Keep,
+		StopWithin: c.StopWithin, Keep: c.Keep, Aging: c.Aging, PassOver: c.PassOver, Limits: c.Limits, Leases: c.leases(),
 	}
 }
 
@@ -58,6 +64,10 @@ type scheduler struct {
 
 // New makes the service.
 func New(config Config, deps service.Deps) (service.Service, error) {
+	config, err := config.checked()
+	if err != nil {
+		return service.Service{}, err
+	}
 	s := &scheduler{config: config, deps: deps, survey: newSurvey(deps.Registry)}
 	return service.Service{
 		Name: Name,
@@ -66,8 +76,9 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 			bus.Work("request-tests", []event.Type{event.TypeTaskRequested}, s.requestTests,
 				bus.AckWait(redeliver)),
 		},
-		Loops: []service.Loop{{
-			Name: "queue", Hears: append(schedule.Hears(), event.TypeExecutorHeartbeat), Says: schedule.Says(), Run: s.run,
-		}},
+		Loops: []service.Loop{
+			{Name: "queue", Hears: append(schedule.Hears(), event.TypeExecutorHeartbeat), Says: schedule.Says(), Run: s.run},
+			{Name: "places", Hears: []event.Type{event.TypePlaceRegistered}, Says: []event.Type{event.TypePlaceRegistered}, Run: s.places},
+		},
 	}, nil
 }

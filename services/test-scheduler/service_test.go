@@ -222,7 +222,7 @@ func TestTheTopologyIsTrue(t *testing.T) {
 	if _, err := New(Config{}, deps); err != nil { // a second one of the same process shares the metrics
 		t.Fatal(err)
 	}
-	if len(s.Routes) != 1 || len(s.Loops) != 1 || len(s.Loops[0].Hears) != len(schedule.Hears())+1 {
+	if len(s.Routes) != 1 || len(s.Loops) != 2 || len(s.Loops[0].Hears) != len(schedule.Hears())+1 {
 		t.Fatalf("%+v", s)
 	}
 	if _, err := registry.Gather(); err != nil {
