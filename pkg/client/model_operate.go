@@ -19,6 +19,8 @@ type Why struct {
 	Class      release.Class       `json:"class,omitempty"`
 	Since      time.Time           `json:"since,omitzero"`
 	Until      time.Time           `json:"until,omitzero"`       // when time alone changes it
+	Expected   time.Time           `json:"expected,omitzero"`    // when it is expected to start; zero when nobody can tell
+	Retried    bool                `json:"retried,omitempty"`    // it succeeded, and not at once
 	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
 	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
 	By         string              `json:"by,omitempty"`         // who says it: "test-scheduler", or "reporter" from what was stored

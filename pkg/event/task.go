@@ -111,6 +111,7 @@ type TaskConcluded struct {
 	Outcome  release.Outcome `json:"outcome,omitempty"`
 	Class    release.Class   `json:"class,omitempty"`
 	Reason   string          `json:"reason,omitempty"`
+	Moot     bool            `json:"moot,omitempty"` // the run had failed: whatever it did would not have changed that
 }
 
 // TaskCancelRequested tells the executor that holds an attempt to stop it.

@@ -14,7 +14,11 @@ func (s *State) Apply(e event.Event) {
 		s.hearBeat(beat, mark{seq: e.Seq, at: stampOf(e.Stored)})
 		return
 	}
-	if e.Data == nil || s.dropped(e) {
+	if e.Data == nil {
+		return
+	}
+	s.applyPlace(e)
+	if s.dropped(e) {
 		return
 	}
 	m := s.mark(e)
@@ -23,6 +27,7 @@ func (s *State) Apply(e event.Event) {
 		return
 	}
 	if !heard(e.Data) {
+		s.applyChange(e, m)
 		return
 	}
 	r := s.run(e.Run)
@@ -33,6 +38,22 @@ func (s *State) Apply(e event.Event) {
 	s.forget()
 }
 
+// applyPlace tells the table of places what it hears. While there is no place, no attempt is of interest to it.
+func (s *State) applyPlace(e event.Event) {
+	switch e.Data.(type) {
+	case event.PlaceRegistered, event.PlaceChanged, event.PlaceDrainRequested, event.LeaseGranted, event.LeaseRenewed,
+		event.LeaseEnded:
+		s.placed = true
+	case event.TaskDispatched, event.TaskStarted, event.TaskFinished, event.TaskConcluded:
+		if !s.placed {
+			return
+		}
+	default:
+		return
+	}
+	s.leases.Apply(e)
+}
+
 // applyFleet takes what is said of no run.
 func (s *State) applyFleet(p event.Payload, m mark) {
 	switch p := p.(type) {
@@ -40,6 +61,8 @@ func (s *State) applyFleet(p event.Payload, m mark) {
 		s.applyDrain(p, m)
 	case event.LimitSet:
 		s.applyLimit(p, m)
+	case event.ExecutorDraining:
+		s.applyDraining(p, m)
 	}
 }
 
@@ -89,11 +112,7 @@ func (s *State) applyTask(r *run, p event.Payload, m mark) bool {
 	case event.TaskFinished:
 		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.finish(t, a, p, m) })
 	case event.TaskDelayed:
-		s.applyAttempt(r, p.Task, p.Attempt, func(_ *task, a *attempt) {
-			if !a.delayed.set() {
-				a.delayed, a.until = m, stampOf(p.Until)
-			}
-		})
+		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { t.delay(a, p, m) })
 	case event.TaskCancelRequested:
 		s.applyAttempt(r, p.Task, p.Attempt, func(_ *task, a *attempt) {
 			if !a.stop.set() {
@@ -112,7 +131,7 @@ func (s *State) applyTask(r *run, p event.Payload, m mark) bool {
 func (s *State) applyRun(r *run, p event.Payload, m mark) {
 	switch p := p.(type) {
 	case event.RunPlanned:
-		s.applyPlanned(r, p)
+		s.applyPlanned(r, p, m)
 	case event.RunRejected:
 		r.rejected = true
 	case event.RunCancelRequested:

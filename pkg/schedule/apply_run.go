@@ -8,10 +8,11 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 )
 
-func (s *State) applyPlanned(r *run, p event.RunPlanned) {
+func (s *State) applyPlanned(r *run, p event.RunPlanned, m mark) {
 	if r.planned != nil {
 		return
 	}
+	r.plannedAt = m
 	before := r.project()
 	r.planned = &p
 	if r.project() != before {
@@ -23,6 +24,7 @@ func (s *State) applyPlanned(r *run, p event.RunPlanned) {
 			continue
 		}
 		t.required = true
+		s.redoom(t)
 		if t.status == open {
 			r.counts.openTests++
 		}
@@ -30,6 +32,10 @@ func (s *State) applyPlanned(r *run, p event.RunPlanned) {
 	if r.complete() {
 		s.touchOrphans(r)
 	}
+	if r.settled() {
+		s.touchAll(r)
+	}
+	s.align(r)
 }
 
 // applyRetry begins a round. Which tasks it resets follows from the places of all requests in the stream.
@@ -62,14 +68,16 @@ func (s *State) rounds(r *run) {
 		y := &r.retries[i]
 		y.void = r.opened != nil && r.opened.mark.seq < y.mark.seq
 		for _, t := range r.list {
-			if y.names(t.id) {
+			if y.names(t.id) || !y.void && t.moot(int32(i)) {
 				t.begin(int32(i+1), y.mark.seq)
 			}
 		}
 	}
 	s.touchAll(r)
+	r.counts.delayed = 0
 	for _, t := range r.list {
 		s.restate(t)
+		r.counts.delayed += t.delays()
 	}
 }
 

@@ -95,10 +95,11 @@ func (t *task) observe(before, now status, added int32) {
 // restate finds a task's status anew and tells the run and the tasks that need it.
 func (s *State) restate(t *task) {
 	before, now := t.status, t.judgeStatus()
+	t.status = now
+	s.redoom(t)
 	if before == now {
 		return
 	}
-	t.status = now
 	s.recount(t, before, now)
 	for _, d := range t.dependents {
 		d.observe(before, now, 0)
@@ -176,6 +177,8 @@ func (s *State) finish(t *task, a *attempt, p event.TaskFinished, m mark) {
 		return
 	}
 	a.finished, a.class, a.reason, a.artifacts = m, classOf(p), clip(p.Reason), slices.Clone(p.Artifacts)
+	a.measured = slices.Clone(p.Measured)
+	s.learn(t, a)
 	if a.executor != nil {
 		s.release(a.executor, held{t, a.n})
 		a.executor = nil
@@ -205,11 +208,15 @@ func (s *State) applyConcluded(r *run, p event.TaskConcluded, m mark) {
 		}
 	}
 	t.past.verdicts = append(t.past.verdicts, verdict{
-		round: p.Round, attempts: p.Attempts, outcome: p.Outcome, class: p.Class, reason: clip(p.Reason), mark: m,
+		round: p.Round, attempts: p.Attempts, outcome: p.Outcome, class: p.Class, reason: clip(p.Reason), moot: p.Moot,
+		mark: m,
 	})
 	slices.SortFunc(t.past.verdicts, func(a, b verdict) int {
 		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.attempts, b.attempts))
 	})
+	if p.Moot {
+		s.unmoot(t)
+	}
 	s.restate(t)
 	s.touch(t)
 }

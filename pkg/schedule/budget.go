@@ -162,15 +162,20 @@ func (s *State) unpark(b *budget) {
 	b.parked = b.parked[:0]
 }
 
-// emptied takes a shape in which nothing waits any more from where it stood.
-func (s *State) emptied(sh *shape) {
-	sh.close()
+// reopen lets one shape try again.
+func (s *State) reopen(sh *shape) {
 	if b := sh.blocked; b != nil {
 		sh.blocked = nil
-		if i := slices.Index(b.parked, sh); i >= 0 {
-			b.parked = slices.Delete(b.parked, i, i+1)
-		}
+		b.parked = slices.DeleteFunc(b.parked, func(o *shape) bool { return o == sh })
 	}
+	sh.open()
+	s.touchPool(sh.pool)
+}
+
+// emptied takes a shape in which nothing waits any more from where it stood.
+func (s *State) emptied(sh *shape) {
+	s.reopen(sh) // which leaves what is empty alone
+	sh.close()
 	for i, b := range sh.budgets {
 		sh.since[i] = 0
 		s.giveUp(b, sh)

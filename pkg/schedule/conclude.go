@@ -18,6 +18,9 @@ func (t *task) skipReason() string {
 			continue
 		}
 		cause := n.culprit()
+		if n.verdict().moot {
+			return "skipped: it needs " + string(n.id) + ", which was " + n.verdict().reason
+		}
 		if cause == n {
 			return "skipped: it needs " + string(n.id) + ", which failed: " + n.verdict().reason
 		}

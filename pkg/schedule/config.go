@@ -3,6 +3,8 @@ package schedule
 import (
 	"math"
 	"time"
+
+	"github.com/sluiceci/sluice/pkg/lease"
 )
 
 // Config bounds what the scheduler waits for. Zero values become the defaults.
@@ -16,7 +18,8 @@ type Config struct {
 	Keep       time.Duration // how long the tasks of a finished run are remembered; 1h, negative for ever
 	Aging      int           // one attempt in so many goes to the oldest task of its pool, whatever its priority and share; 16
 	PassOver   int           // attempts that may take of a budget before a task for which it is too small; 16
-	Limits     []Limit       // of the installation; what is set by limit.set counts instead
+	Leases     lease.Config
+	Limits     []Limit // of the installation; what is set by limit.set counts instead
 }
 
 func (c Config) withDefaults() Config {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -15,13 +16,16 @@ func Decide(s *State, now time.Time) (intents []Intent, next time.Time) {
 	s.fire(at)
 	s.attendAll() // of those who were woken
 	s.settleTasks()
+	s.settleLeases()
 	s.settlePools()
 	s.settleRuns()
 	s.unsent()
 	for _, w := range s.wants {
-		intents = append(intents, Intent{Cause: w.run.origin(), Payload: w.say, want: w})
+		intents = append(intents, w.intent())
 	}
-	return intents, s.next().time()
+	places, at := s.tend()
+	s.asked = earlier(s.next(), at)
+	return append(intents, places...), s.asked.time()
 }
 
 // next is when time may change something. While there are executors, their silence must be noticed as silence and not
@@ -75,6 +79,7 @@ func (s *State) settle(t *task) {
 	if j.phase == ready && j.say == nil {
 		s.offer(t, j.attempt)
 	} else {
+		s.resign(t)
 		s.dequeue(t)
 		s.hold(t, j.phase == dispatched || j.phase == running)
 		s.say(t, j)
@@ -92,6 +97,9 @@ func (s *State) say(t *task, j judgement) {
 
 // offer puts a task that is ready into its queue, unless its dispatch is on its way.
 func (s *State) offer(t *task, n int32) {
+	if t.leasing && s.leasesFor(t, n) {
+		return
+	}
 	kept := !t.spec.pool.drained() && !s.exceeds(t)
 	if w := t.want; w.dispatches(n) {
 		switch {
@@ -105,6 +113,13 @@ func (s *State) offer(t *task, n int32) {
 	t.withdraw()
 	s.hold(t, false)
 	s.enqueue(t)
+}
+
+// sortedTasks lists tasks in a fixed order.
+func sortedTasks[V any](of map[*task]V) []*task {
+	return slices.SortedFunc(maps.Keys(of), func(a, b *task) int {
+		return cmp.Or(cmp.Compare(a.run.id, b.run.id), cmp.Compare(a.id, b.id))
+	})
 }
 
 func (s *State) settleRun(r *run) {

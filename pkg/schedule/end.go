@@ -10,6 +10,9 @@ func (s *State) judgeRun(r *run) event.Payload {
 	if _, over := r.ends[r.ending()]; over {
 		return nil
 	}
+	if stale := s.superseded(r); stale != nil {
+		return stale
+	}
 	switch {
 	case r.rejected:
 		return r.finish(release.Failure, "the definition gives no plan")

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -20,6 +21,8 @@ type Why struct {
 	Class      release.Class       `json:"class,omitempty"`
 	Since      time.Time           `json:"since,omitzero"`
 	Until      time.Time           `json:"until,omitzero"`       // when time alone changes it
+	Expected   time.Time           `json:"expected,omitzero"`    // when it is expected to start; zero when nobody can tell
+	Retried    bool                `json:"retried,omitempty"`    // it succeeded, and not at once
 	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
 	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
 }
@@ -45,6 +48,8 @@ func Explain(s *State, id release.RunID, task release.TaskID, now time.Time) Why
 	r := s.runs[id]
 	w := Why{Run: id, Task: task}
 	switch {
+	case r == nil && s.received[id].set():
+		w.State, w.Reason, w.Since = "planning", "it has no plan yet", s.received[id].at.time()
 	case r == nil && s.forgotten[id]:
 		w.State, w.Reason = "finished", "it ended long ago"
 	case r == nil:
@@ -68,6 +73,9 @@ func (s *State) explainTask(t *task, w *Why) {
 		w.Reason = "it is not requested yet"
 	case waiting:
 		w.Reason = "it needs " + string(j.need.id) + ", which " + s.standing(j.need)
+		if a := j.need.last(); a != nil && a.running() && t.waiting == 1 {
+			w.Expected = s.expectedEnd(j.need, a).time()
+		}
 		w.Holders = append(w.Holders, s.holder(j.need))
 	case delayed:
 		w.Reason = fmt.Sprintf("attempt %d waits until %s", j.attempt, w.Until.Format(time.RFC3339))
@@ -106,13 +114,13 @@ func (s *State) explainReady(t *task, w *Why) {
 	switch {
 	case t.want.dispatches(w.Attempt):
 		w.Reason = "its dispatch to pool " + p.name + " is being stored"
-	case p.drained():
-		w.Reason = "pool " + p.name + " is drained" + by(p.drain)
-		w.Since = max(p.drain.mark.at, stampOf(w.Since)).time()
 	default:
-		w.Reason = fmt.Sprintf("it waits for its turn among %d in pool %s: %d attempts are given to it, at most %d are (%d slots)",
-			p.queued, p.name, p.holding, s.window(p), p.slots)
-		w.Holders = s.holders(p)
+		o := s.obstacle(t)
+		w.Reason, w.Holders, w.Expected = o.reason, o.holders, o.expected.time()
+		w.Since = max(o.since, stampOf(w.Since)).time()
+		if o.until > s.now {
+			w.Until = earlier(stampOf(w.Until), o.until).time()
+		}
 	}
 }
 
@@ -124,12 +132,21 @@ func (s *State) explainDispatched(t *task, w *Why) {
 	}
 	w.Reason = fmt.Sprintf("it waits for one of the %d slots of pool %s", p.slots, p.name)
 	w.Holders = s.holders(p)
+	before := s.holding(func(o *task) bool {
+		a := o.last()
+		return o.spec.pool == p && a != nil && !a.running() && a.dispatched.set() && a.dispatched.seq < t.last().dispatched.seq
+	})
+	w.Expected = s.expectStart(s.holding(func(o *task) bool { return o.spec.pool == p }), len(before)).time()
 }
 
 func (s *State) explainEnded(t *task, w *Why) {
 	if a := t.success(); a != nil {
 		w.Outcome, w.Class, w.Attempt = release.Success, a.class, a.n
 		w.Reason = fmt.Sprintf("attempt %d succeeded", a.n)
+		if before := t.stumbles(); len(before) > 0 {
+			w.Retried = true
+			w.Reason += " on a retry: " + strings.Join(before, "; ")
+		}
 		return
 	}
 	v := t.verdict()

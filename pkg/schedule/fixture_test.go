@@ -89,7 +89,21 @@ func (b *bench) follow() []string {
 	return nil
 }
 
+// pass lets time pass in which nobody decides: to the scheduler it is a gap.
 func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
+
+// watch lets time pass second by second, with decisions, and returns these.
+func (b *bench) watch(d time.Duration, each ...func()) []string {
+	var out []string
+	for ; d > 0; d -= time.Second {
+		b.pass(min(d, time.Second))
+		for _, do := range each {
+			do()
+		}
+		out = append(out, b.follow()...)
+	}
+	return out
+}
 
 func short(intents []Intent) []string {
 	var out []string

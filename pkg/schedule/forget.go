@@ -27,11 +27,13 @@ func (s *State) drop(r *run) {
 	s.forgotten[r.id] = true
 	r.withdraw()
 	for _, t := range r.list {
+		s.resign(t)
 		s.hold(t, false)
 		s.dequeue(t)
 		t.withdraw()
 	}
 	s.forgetLanes(r)
+	s.unalign(r)
 }
 
 // dropped reports whether an event belongs to a forgotten run. One that opens the run again asks for its recall; all

@@ -46,8 +46,31 @@ func (r *run) changeKind() release.Condition {
 	}
 	kind := r.planned.Change.Kind
 	c := release.Condition{Name: "change", Met: slices.Contains(on, kind), Final: true}
-	c.Reason = fmt.Sprintf("it is a %s, and the gate opens on %v", kind, on)
+	c.Reason = fmt.Sprintf("it is a %s, and the gate opens on %s only", spoken(kind), kinds(on))
 	return c
+}
+
+// kinds lists kinds of change in words.
+func kinds(list []release.ChangeKind) string {
+	out := make([]string, 0, len(list))
+	for _, k := range list {
+		out = append(out, spoken(k))
+	}
+	return strings.Join(out, " or ")
+}
+
+// spoken is a kind of change as a noun.
+func spoken(kind release.ChangeKind) string {
+	switch kind {
+	case release.PullRequest:
+		return "pull request"
+	case release.Schedule:
+		return "scheduled run"
+	case release.Manual:
+		return "manual run"
+	default:
+		return string(kind)
+	}
 }
 
 func (r *run) approved() release.Condition {

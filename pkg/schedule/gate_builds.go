@@ -12,7 +12,7 @@ func (r *run) built() release.Condition {
 	c := release.Condition{Name: "builds"}
 	switch {
 	case r.counts.badBuilds > 0 && r.buildsOver():
-		c.Final, c.Reason = true, "these builds did not succeed: "+strings.Join(r.badBuilds(), "; ")
+		c.Final, c.Reason = true, "these builds did not succeed: "+strings.Join(r.badBuilds(), "; ")+r.mootBuilds()
 	case !r.allBuilds():
 		c.Reason = fmt.Sprintf("%d of %d builds have been requested", r.counts.builds, r.planned.Builds)
 	case !r.buildsOver():
@@ -26,9 +26,23 @@ func (r *run) built() release.Condition {
 func (r *run) buildsOver() bool { return r.allBuilds() && r.counts.openBuilds == 0 }
 
 func (r *run) badBuilds() []string {
-	return r.name(func(t *task) bool { return t.build() && t.status == failed && t.culprit() == t }, func(t *task) string {
+	return r.name(func(t *task) bool { return t.build() && t.status == failed && !t.verdict().moot && t.culprit() == t }, func(t *task) string {
 		return string(t.id) + ": " + t.verdict().reason
 	})
+}
+
+// mootBuilds says how many builds were not made because others had failed.
+func (r *run) mootBuilds() string {
+	n := 0
+	for _, t := range r.list {
+		if t.build() && t.status == failed && t.culprit().verdict().moot {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d more were not started after that", n)
 }
 
 func (r *run) openBuilds() string {

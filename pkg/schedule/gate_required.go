@@ -47,25 +47,48 @@ func (r *run) testCondition(t *task) release.Condition {
 
 // tally sums up required tests.
 type tally struct {
-	of, met, pending, left int
-	names                  []string
-	bad                    []release.Condition
+	of, met, pending, left, moot, retried int
+	names, again                          []string
+	bad                                   []release.Condition
 }
 
 func (y *tally) add(t *task, c release.Condition) {
 	switch {
 	case c.Met:
 		y.met++
+		y.addRetried(t)
 	case !c.Final:
 		y.pending++
 		if len(y.names) < 5 {
 			y.names = append(y.names, string(t.id))
 		}
+	case t.culprit().verdict() != nil && t.culprit().verdict().moot:
+		y.moot++
 	case len(y.bad) < maxListed:
 		y.bad = append(y.bad, c)
 	default:
 		y.left++
 	}
+}
+
+// addRetried notes a test that did not succeed at once.
+func (y *tally) addRetried(t *task) {
+	if len(t.stumbles()) == 0 {
+		return
+	}
+	y.retried++
+	if len(y.again) < 5 {
+		y.again = append(y.again, string(t.id))
+	}
+}
+
+// some lists the first of many.
+func some(names []string, of int) string {
+	out := strings.Join(names, ", ")
+	if of > len(names) {
+		out += ", …"
+	}
+	return out
 }
 
 func (y *tally) conditions() []release.Condition {
@@ -74,10 +97,13 @@ func (y *tally) conditions() []release.Condition {
 		Reason: fmt.Sprintf("%d of %d required tests succeeded", y.met, y.of),
 	}
 	if y.pending > 0 {
-		sum.Reason += fmt.Sprintf("; %d have not ended: %s", y.pending, strings.Join(y.names, ", "))
-		if y.pending > len(y.names) {
-			sum.Reason += ", …"
-		}
+		sum.Reason += fmt.Sprintf("; %d have not ended: %s", y.pending, some(y.names, y.pending))
+	}
+	if y.retried > 0 {
+		sum.Reason += fmt.Sprintf("; %d passed on a retry: %s", y.retried, some(y.again, y.retried))
+	}
+	if y.moot > 0 {
+		sum.Reason += fmt.Sprintf("; %d were not started after the outcome was decided", y.moot)
 	}
 	if y.left > 0 {
 		sum.Reason += fmt.Sprintf("; %d failures more than are listed", y.left)

@@ -51,13 +51,13 @@ func TestGate(t *testing.T) {
 		"no test on purpose":      {pushed(func(p *event.RunPlanned) { p.GateTests, p.Untested = nil, true }), "open 0", ""},
 		"no test required":        {pushed(func(p *event.RunPlanned) { p.GateTests = nil }), "close 0", "tests: the plan requires no test, and what nothing tested is not passed"},
 		"one never requested":     {pushed(func(p *event.RunPlanned) { p.GateTests = append(p.GateTests, "t9") }), "close 0", "tests: 2 of 3 required tests succeeded"},
-		"a pull request":          {pushed(func(p *event.RunPlanned) { p.Change.Kind = release.PullRequest }), "close 0", "change: it is a pull_request, and the gate opens on [push]"},
+		"a pull request":          {pushed(func(p *event.RunPlanned) { p.Change.Kind = release.PullRequest }), "close 0", "change: it is a pull request, and the gate opens on push only"},
 		"allowed pull request": {pushed(func(p *event.RunPlanned) {
 			p.Change.Kind, p.GateOn = release.PullRequest, []release.ChangeKind{release.PullRequest}
 		}), "close 0", "policy: a pull request never publishes"},
 		"a fork":                {pushed(func(p *event.RunPlanned) { p.Change.Fork = true }), "close 0", "policy: a pull request never publishes"},
 		"another branch":        {pushed(func(p *event.RunPlanned) { p.Change.Branch = "topic" }), "close 0", "policy: branch topic is not the release branch master"},
-		"manual, not asked for": {pushed(func(p *event.RunPlanned) { p.Change.Kind = release.Manual }), "close 0", "change: it is a manual, and the gate opens on [push]"},
+		"manual, not asked for": {pushed(func(p *event.RunPlanned) { p.Change.Kind = release.Manual }), "close 0", "change: it is a manual run, and the gate opens on push only"},
 		"no policy":             {pushed(func(p *event.RunPlanned) { p.Release = release.ReleasePolicy{} }), "close 0", "policy: branch master is not the release branch "},
 		"approvals pending":     {pushed(func(p *event.RunPlanned) { p.Release.Approvals = 2 }), "", "approvals: 0 of 2 people have approved"},
 		"approved once by one":  {append(pushed(func(p *event.RunPlanned) { p.Release.Approvals = 2 }), event.GateApproved{By: "ann"}, event.GateApproved{By: "ann"}), "", "approvals: 1 of 2 people have approved"},
@@ -128,7 +128,9 @@ func TestConditionsFoldWhatIsWell(t *testing.T) {
 func TestGateClosesOnFailedBuildsWithEveryReason(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Config{})
-	b.say(push(3, 1, "t"), requested("a"), requested("b"), requested("c"))
+	planned := push(3, 1, "t")
+	planned.KeepGoing = true
+	b.say(planned, requested("a"), requested("b"), requested("c"))
 	b.say(finish("a", 1, release.ClassCommand))
 	b.want(runOnly(b.follow())) // not before all builds have ended
 	b.say(ok("b", 1)...)

@@ -58,6 +58,8 @@ func (s *State) judgeTask(t *task) judgement {
 		return s.judgeFinished(t, a)
 	case t.broken > 0:
 		return t.conclude(release.ClassCancelled, t.skipReason())
+	case t.pointless():
+		return t.moots(release.ClassCancelled, "not started: ")
 	case t.waiting > 0:
 		return t.judgeWaiting()
 	default:
@@ -75,7 +77,7 @@ func (t *task) judgeEnded() judgement {
 	}
 	v := t.verdict()
 	j.say = event.TaskConcluded{
-		Task: t.id, Attempts: v.attempts, Round: round, Outcome: v.outcome, Class: v.class, Reason: v.reason,
+		Task: t.id, Attempts: v.attempts, Round: round, Outcome: v.outcome, Class: v.class, Reason: v.reason, Moot: v.moot,
 	}
 	return j
 }
@@ -131,9 +133,9 @@ func (s *State) judgeNext(t *task, a *attempt) judgement {
 		}
 	}
 	if limit := t.spec.timeouts.Queue.Std(); limit > 0 {
-		j.wake = max(j.since, 1).plus(limit)
+		j.wake = max(j.since, 1).plus(limit).plus(s.missed(j.since))
 		if s.now >= j.wake {
-			return t.unstarted(j)
+			return s.unstarted(t, j)
 		}
 	}
 	if j.phase == dispatched {
@@ -143,10 +145,14 @@ func (s *State) judgeNext(t *task, a *attempt) judgement {
 }
 
 // unstarted ends an attempt that nobody started in time, whether it was given to the pool or not.
-func (t *task) unstarted(j judgement) judgement {
+func (s *State) unstarted(t *task, j judgement) judgement {
+	why := "no executor of pool " + t.spec.pool.name + " started it"
+	if j.phase == ready {
+		why = s.obstacle(t).reason
+	}
 	j.say = event.TaskFinished{
 		Task: t.id, Attempt: j.attempt, Pool: t.spec.pool.name, Outcome: release.Error, Class: release.ClassInfraTimeout,
-		Reason: "no executor of pool " + t.spec.pool.name + " started it within " + t.spec.timeouts.Queue.String(),
+		Reason: "not started within " + t.spec.timeouts.Queue.String() + ": " + why,
 	}
 	return j
 }

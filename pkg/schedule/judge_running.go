@@ -13,9 +13,13 @@ func (s *State) judgeRunning(t *task, a *attempt) judgement {
 	if reason := s.lost(t, a); reason != "" {
 		return s.give(t, a, j, release.ClassLost, reason)
 	}
+	reason, again := s.stranded(t, a)
+	if reason != "" {
+		return s.give(t, a, j, release.ClassLost, reason)
+	}
 	o := s.order(t, a)
 	if o.reason == "" {
-		j.wake = s.overrunAt(t, a)
+		j.wake = earlier(s.overrunAt(t, a), again)
 		return j
 	}
 	j.phase = stopping
@@ -67,12 +71,20 @@ func (s *State) order(t *task, a *attempt) order {
 // overrunAt is when an attempt must have ended by its own timeouts, with something on top; zero when its command has no
 // bound. Its executor sees to these timeouts; this is for one that lives and does not.
 func (s *State) overrunAt(t *task, a *attempt) stamp {
-	limits := t.timeouts()
-	if limits.Command <= 0 {
+	if t.timeouts().Command <= 0 {
 		return 0
 	}
-	return max(a.started.at, 1).plus(limits.Command.Std()).plus(s.bound(limits.Prepare)).plus(s.bound(limits.Cleanup)).
-		plus(s.cfg.Overrun)
+	return s.bounds(t, a).plus(s.cfg.Overrun).plus(s.missed(a.started.at))
+}
+
+// bounds is when an attempt has ended by its own timeouts, of which its command has one.
+func (s *State) bounds(t *task, a *attempt) stamp {
+	limits := t.timeouts()
+	end := max(a.started.at, 1).plus(limits.Command.Std()).plus(s.bound(limits.Prepare)).plus(s.bound(limits.Cleanup))
+	if t.known() && t.spec.demand.lease.Wanted() {
+		end = end.plus(s.bound(limits.Nodes))
+	}
+	return end
 }
 
 func (s *State) overrun(t *task, a *attempt) bool {

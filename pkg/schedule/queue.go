@@ -107,9 +107,7 @@ func (s *State) enqueue(t *task) {
 	}
 	t.queued = true
 	l := s.lane(t)
-	if l.shape.asking != t {
-		l.put(t)
-	}
+	l.put(t)
 	l.shape.open()
 }
 
@@ -197,15 +195,23 @@ func (s *State) fill(p *pool) {
 		}
 		oldest := (p.given+1)%uint64(s.cfg.Aging) == 0
 		p.given++
-		s.dispatch(s.take(sh, oldest))
+		if sh.form.lease != "" {
+			s.lease(sh, oldest)
+		} else {
+			s.dispatch(s.take(sh, oldest))
+		}
 	}
 }
 
 // dispatch asks for a task's next attempt.
 func (s *State) dispatch(t *task) {
+	lease, granted := s.granted(t)
+	if !granted {
+		return // it is asked for again when what is known of places says so
+	}
 	s.hold(t, true)
 	s.ask(&t.want, t.run, t, event.TaskDispatched{
 		Task: t.id, Attempt: t.next(), Pool: t.spec.pool.name, Plan: t.spec.plan, Timeouts: t.spec.timeouts,
-		Inputs: t.inputs(),
+		Inputs: t.inputs(), Lease: lease, Measured: t.measured(),
 	})
 }

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -17,12 +18,35 @@ func (s *State) judgeFinished(t *task, a *attempt) judgement {
 	if used > policy.Limit {
 		return t.conclude(a.class, spent(a, policy))
 	}
-	wait := backoff(policy, used)
+	if t.pointless() {
+		return t.moots(a.class, fmt.Sprintf("attempt %d ended as %s%s; it is not tried again: ", a.n, a.class, because(a.reason)))
+	}
+	if !t.affords(a.n + 1) {
+		return t.conclude(a.class, fmt.Sprintf("attempt %d ended as %s%s; all %d retries of the run are used up",
+			a.n, a.class, because(a.reason), t.run.planned.RetryBudget))
+	}
+	wait := t.wait(policy, used, a.n)
 	return judgement{phase: concluding, attempt: a.n, since: a.finished.at, say: event.TaskDelayed{
 		Task: t.id, Attempt: a.n + 1, Until: s.now.plus(wait).time(), Class: a.class,
 		Reason: fmt.Sprintf("attempt %d ended as %s%s; retry %d of %d for %s %s",
 			a.n, a.class, because(a.reason), used, policy.Limit, a.class, in(wait)),
 	}}
+}
+
+// stumbles tells how the attempts ended that did not succeed before the one that did: a success on a retry is one, and
+// not hidden.
+func (t *task) stumbles() []string {
+	ok := t.success()
+	if ok == nil || ok.n == 1 {
+		return nil
+	}
+	var out []string
+	for i := range t.attempts() {
+		if a := &t.past.attempts[i]; a.n < ok.n && a.finished.set() && a.class != release.ClassCancelled {
+			out = append(out, fmt.Sprintf("attempt %d ended as %s%s", a.n, a.class, because(a.reason)))
+		}
+	}
+	return out
 }
 
 // policy is how a class is retried: as the task says, or as the default for a class of which it says nothing.
@@ -48,6 +72,71 @@ func (t *task) used(class release.Class) int32 {
 	return n
 }
 
+// affords reports whether the run has a retry left for a task's n-th attempt. One that is decided has its retry.
+func (t *task) affords(n int32) bool {
+	r := t.run
+	if r.planned == nil || r.planned.RetryBudget <= 0 {
+		return true
+	}
+	if w := t.want; w != nil && w.delays {
+		if d, ok := w.say.(event.TaskDelayed); ok && d.Attempt == n {
+			return true
+		}
+	}
+	return r.counts.delayed+r.delays < r.planned.RetryBudget
+}
+
+// delay notes that an attempt is to be made, not before a moment.
+func (t *task) delay(a *attempt, p event.TaskDelayed, m mark) {
+	if a.delayed.set() {
+		return
+	}
+	a.delayed, a.until = m, stampOf(p.Until)
+	if m.seq > t.run.reopened() {
+		t.run.counts.delayed++
+	}
+	if w := t.want; w != nil && w.delays && w.same(p) {
+		w.settle()
+	}
+}
+
+// delays are the retries of this round.
+func (t *task) delays() int32 {
+	var n int32
+	for i := range t.attempts() {
+		if a := &t.past.attempts[i]; a.delayed.set() && a.delayed.seq > t.run.reopened() {
+			n++
+		}
+	}
+	return n
+}
+
+// wait is how long the attempt after the n-th, which ended as the policy's class, waits.
+func (t *task) wait(policy release.Retry, used, n int32) time.Duration {
+	switch policy.Backoff {
+	case release.Fixed:
+		return max(policy.Wait.Std(), 0)
+	case release.Random:
+		return t.draw(policy, n)
+	default:
+		return backoff(policy, used)
+	}
+}
+
+// draw is a wait out of the policy's range. Each attempt has its own, and always the same.
+func (t *task) draw(policy release.Retry, n int32) time.Duration {
+	least, most := max(policy.Wait.Std(), 0), policy.Max.Std()
+	if most <= least {
+		return least
+	}
+	name := release.Derive("backoff", string(t.run.id), string(t.id), strconv.Itoa(int(n)))
+	number, err := strconv.ParseUint(name[:15], 16, 64)
+	if err != nil { // a name is hexadecimal
+		return least
+	}
+	return (least + time.Duration(number%uint64(most-least))).Round(time.Millisecond)
+}
+
 // backoff doubles with each retry of the round, up to the policy's longest.
 func backoff(policy release.Retry, used int32) time.Duration {
 	wait, longest := max(policy.Wait.Std(), 0), policy.Max.Std()
@@ -70,7 +159,7 @@ func (t *task) notBefore(a *attempt) stamp {
 	case before == nil || !before.finished.set() || !t.known():
 		return a.until
 	}
-	wait := backoff(t.policy(before.class), max(t.used(before.class), 1))
+	wait := t.wait(t.policy(before.class), max(t.used(before.class), 1), before.n)
 	return min(a.until, max(a.delayed.at, 1).plus(wait))
 }
 

@@ -118,16 +118,11 @@ func TestQueueTimeout(t *testing.T) {
 	b.say(requested("first", limit), requested("a", limit, needs("need")))
 	b.say(ok("need", 1)...)
 	b.want(b.follow(), "dispatch first.1")
-	b.pass(59 * time.Second)
-	b.want(b.follow())
-	b.pass(time.Second)
-	b.want(b.follow(), "finish first.1 infra_timeout", "finish a.1 infra_timeout", "delay first.2", "delay a.2")
-	b.pass(30 * time.Second)
-	b.want(b.follow(), "dispatch first.2")
-	b.pass(59 * time.Second) // counted from the end of the back-off
-	b.want(b.follow())
-	b.pass(time.Second)
-	b.want(b.follow()[:1], "finish first.2 infra_timeout")
+	b.want(b.watch(59 * time.Second))
+	b.want(b.watch(time.Second), "finish first.1 infra_timeout", "finish a.1 infra_timeout", "delay first.2", "delay a.2")
+	b.want(b.watch(30*time.Second), "dispatch first.2")
+	b.want(b.watch(59 * time.Second)) // counted from the end of the back-off
+	b.want(b.watch(time.Second)[:1], "finish first.2 infra_timeout")
 }
 
 // TestLateStartAfterQueueTimeout: who starts what was given up is told to stop.
@@ -137,8 +132,7 @@ func TestLateStartAfterQueueTimeout(t *testing.T) {
 	b.say(requested("a", timeouts(release.Timeouts{Queue: seconds(60)})))
 	b.beat("linux", "x", 1)
 	b.follow()
-	b.pass(time.Minute)
-	b.want(b.follow(), "finish a.1 infra_timeout", "delay a.2")
+	b.want(b.watch(time.Minute, func() { b.beat("linux", "x", 1) }), "finish a.1 infra_timeout", "delay a.2")
 	b.say(start("a", 1))
 	for range 3 {
 		b.beat("linux", "x", 1, "a.1")

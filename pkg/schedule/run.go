@@ -19,8 +19,11 @@ type run struct {
 	want   *want
 	alarm  stamp
 	counts counts
+	delays int32 // retries that are decided and no facts yet
+	doomed *task // one of those whose failure decides the outcome
 
 	planned     *event.RunPlanned
+	plannedAt   mark
 	rejected    bool
 	retries     []retry // in the order of the stream
 	cancel      note    // the latest
@@ -50,6 +53,8 @@ type counts struct {
 	badBuilds  int32 // concluded, and their failure matters
 	openTests  int32 // required tests that have not ended, known or not
 	running    int32 // attempts started and not finished
+	dooms      int32 // tasks whose failure decides the outcome
+	delayed    int32 // retries of this round
 }
 
 // retry is a run.retry_requested.

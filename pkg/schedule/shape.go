@@ -2,9 +2,11 @@ package schedule
 
 import (
 	"container/heap"
+	"iter"
 	"slices"
 
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/lease"
 )
 
 // shape is what a pool has waiting of one form. Its tasks may start or may not, all of them alike: so what blocks one is
@@ -16,11 +18,12 @@ type shape struct {
 	since   []uint64  // with each: what it had served, and one, when the shape began to wait for it; 0 when it does not
 	root    branch
 	ages    ages
-	lanes   int     // of runs
+	given   int     // lanes
 	index   int     // in pool.open; -1 when it is not there
 	blocked *budget // that it waits for
-	asking  *task   // taken out of its lane: it asks for places
-	asked   uint64  // what the table of leases knew then
+	asking  *task   // in front of its lane: it asks for places
+	attempt int32   // the one that it asks for
+	wait    lease.Wait
 }
 
 // lane is what one run has waiting in one shape.
@@ -53,6 +56,9 @@ func (s *State) shape(p *pool, f form, provider string) *shape {
 	p.shapes[f] = sh
 	return sh
 }
+
+// lanes are those that have something in them.
+func (sh *shape) lanes() iter.Seq[*lane] { return slices.Values(sh.ages) }
 
 func (sh *shape) empty() bool { return len(sh.root.parts) == 0 && sh.asking == nil }
 
@@ -163,7 +169,7 @@ func (s *State) newLane(r *run, sh *shape, project, owner string) *lane {
 	l.branch = &branch{account: l.turns, up: sh.root.below(l.project).below(l.owner), lane: l, index: -1}
 	l.turns.branches = append(l.turns.branches, l.branch)
 	r.lanes = append(r.lanes, l)
-	sh.lanes++
+	sh.given++
 	return l
 }
 
@@ -171,10 +177,11 @@ func (s *State) newLane(r *run, sh *shape, project, owner string) *lane {
 func (s *State) refile(r *run) {
 	var holding []*task
 	for _, t := range r.list {
-		if t.holding {
-			s.hold(t, false)
+		if t.holding && !t.leasing {
 			holding = append(holding, t)
 		}
+		s.resign(t)
+		s.hold(t, false)
 		s.dequeue(t)
 		s.touch(t)
 	}
@@ -199,7 +206,7 @@ func (s *State) forgetLanes(r *run) {
 		if l.shape.empty() {
 			s.emptied(l.shape)
 		}
-		if l.shape.lanes--; l.shape.lanes == 0 {
+		if l.shape.given--; l.shape.given == 0 {
 			l.shape.pool.forgetShape(l.shape)
 		}
 	}

@@ -1,7 +1,11 @@
 package schedule
 
 import (
+	"slices"
+	"time"
+
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/lease"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -18,6 +22,18 @@ type State struct {
 	limits  limits
 	budgets map[limitKey]*budget
 
+	leases   *lease.Table
+	placed   bool               // something is known of places
+	revision uint64             // of leases, that the last decision has seen
+	places   *budget            // what waits for one
+	leasing  map[*task]*leasing // whose places are being granted
+
+	lines    map[string]*line          // branches and pull requests
+	received map[release.RunID]mark    // changes: how new a run is
+	drains   map[string]draining       // by the key of the executor
+	paces    map[paceKey]time.Duration // how long tasks took
+	gaps     []gap                     // in which nothing was decided
+
 	forgotten map[release.RunID]bool   // finished runs whose tasks are not kept
 	recall    []release.RunID          // forgotten runs that somebody asks for
 	recalled  map[release.RunID]uint64 // those that came back, and when
@@ -31,13 +47,16 @@ type State struct {
 	timers       timers
 	seq          uint64 // the newest fact
 	clock        stamp  // of the newest fact
+	asked        stamp  // when it is to decide again
 	now          stamp  // of the last decision
 }
 
 // New makes an empty state.
 func New(cfg Config) *State {
 	return &State{
-		limits: newLimits(cfg.Limits), budgets: map[limitKey]*budget{},
+		limits: newLimits(cfg.Limits), budgets: map[limitKey]*budget{}, leases: lease.New(cfg.Leases),
+		places: &budget{name: "places"}, leasing: map[*task]*leasing{}, lines: map[string]*line{},
+		received: map[release.RunID]mark{}, drains: map[string]draining{}, paces: map[paceKey]time.Duration{},
 		cfg: cfg.withDefaults(), runs: map[release.RunID]*run{}, pools: map[string]*pool{},
 		fleet: map[string]*executor{}, forgotten: map[release.RunID]bool{}, recalled: map[release.RunID]uint64{},
 	}
@@ -45,23 +64,30 @@ func New(cfg Config) *State {
 
 // Hears lists the facts that State is folded from; heartbeats come beside them.
 func Hears() []event.Type {
-	return []event.Type{
-		event.TypeRunPlanned, event.TypeRunRejected, event.TypeRunCancelRequested, event.TypeRunRetryRequested,
+	return union(lease.Hears(), []event.Type{
+		event.TypeChangeReceived, event.TypeChangeIgnored, event.TypeExecutorDraining, event.TypeRunPlanned, event.TypeRunRejected, event.TypeRunCancelRequested, event.TypeRunRetryRequested,
 		event.TypeRunFinished, event.TypeTaskRequested, event.TypeTaskDispatched, event.TypeTaskStarted,
 		event.TypeTaskFinished, event.TypeTaskDelayed, event.TypeTaskConcluded, event.TypeTaskCancelRequested,
 		event.TypeCandidateAssembled, event.TypeCandidateRejected, event.TypeGateOpened, event.TypeGateClosed,
 		event.TypeGateApproved, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationFailed,
 		event.TypePublicationRetryRequested, event.TypeReleasePublished, event.TypeReleaseFailed,
 		event.TypePoolDrainRequested, event.TypeLimitSet,
-	}
+	})
+}
+
+func union(a, b []event.Type) []event.Type {
+	out := slices.Concat(b, a)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Says lists the types of the intents that Decide makes.
 func Says() []event.Type {
-	return []event.Type{
+	return union(lease.Says(), []event.Type{
 		event.TypeTaskDispatched, event.TypeTaskDelayed, event.TypeTaskConcluded, event.TypeTaskFinished,
 		event.TypeTaskCancelRequested, event.TypeGateOpened, event.TypeGateClosed, event.TypeRunFinished,
-	}
+		event.TypeRunCancelRequested,
+	})
 }
 
 // touch marks a task for the next decision.

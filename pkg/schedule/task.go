@@ -37,9 +37,11 @@ type task struct {
 	broken     int32  // needs that failed
 	status     status
 	required   bool // the gate demands its success
+	dooms      bool // counts among its run's dooms
 	changed    bool
 	queued     bool // stands in its pool's queue
 	ready      bool // may be taken from there
+	leasing    bool // stands in State.leasing
 	holding    bool // counts against its pool's window
 }
 
@@ -75,6 +77,7 @@ type attempt struct {
 	reason     string
 	executor   *executor
 	artifacts  []release.Artifact
+	measured   []string
 	dispatched mark
 	started    mark
 	finished   mark
@@ -98,6 +101,7 @@ type verdict struct {
 	outcome  release.Outcome
 	class    release.Class
 	reason   string
+	moot     bool
 	mark     mark
 }
 
@@ -228,6 +232,17 @@ func (t *task) judgeStatus() status {
 	default:
 		return failed
 	}
+}
+
+// measured are the variants that earlier attempts have measured.
+func (t *task) measured() []string {
+	all := t.attempts()
+	for i := len(all) - 1; i >= 0; i-- {
+		if len(all[i].measured) > 0 {
+			return all[i].measured
+		}
+	}
+	return nil
 }
 
 // inputs are the artifacts of the tasks that t needs, as their successful attempts left them.

@@ -2,27 +2,49 @@ package schedule
 
 import (
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/lease"
 )
 
 // Intent is something that is to be said.
 type Intent struct {
-	Cause   event.Event // what it follows from: the run's plan, by id
+	Cause   event.Event // what it follows from: the run's plan, by id; without one it follows from the time
 	Payload event.Payload
 	want    *want
+	place   *lease.Intent
+}
+
+func (w *want) intent() Intent {
+	cause := w.run.origin()
+	if w.fleet {
+		cause.Run = event.Fleet
+	}
+	return Intent{Cause: cause, Payload: w.say, want: w}
 }
 
 // want is an intent until it has become a fact.
 type want struct {
-	run  *run
-	task *task // nil when it is the run's
-	say  event.Payload
-	sent stamp // zero until State.Sent has heard of it
-	void bool  // nobody wants it any more
+	run   *run
+	task  *task // nil when it is the run's
+	say   event.Payload
+	sent  stamp // zero until State.Sent has heard of it
+	void  bool  // nobody wants it any more
+	fleet bool  // it is said of no run
+
+	delays bool // it counts among its run's delays
 }
 
 func (w *want) drop() {
 	if w != nil {
 		w.void = true
+		w.settle()
+	}
+}
+
+// settle counts a delay no longer as one that is only decided.
+func (w *want) settle() {
+	if w.delays {
+		w.delays = false
+		w.run.delays--
 	}
 }
 
@@ -53,6 +75,10 @@ func (s *State) ask(slot **want, r *run, owner sleeper, say event.Payload) {
 	w := &want{run: r, say: say}
 	if t, ok := owner.(*task); ok {
 		w.task = t
+	}
+	if _, ok := say.(event.TaskDelayed); ok {
+		w.delays = true
+		r.delays++
 	}
 	*slot = w
 	s.wants = append(s.wants, w)
@@ -88,7 +114,12 @@ func (w *want) dispatches(n int32) bool {
 // Sent tells that the intents of the last Decide are on their way. Each is made again when it has not become a fact
 // after Config.Resend; those that were not sent are made again at once.
 func (s *State) Sent(intents []Intent) {
+	var places []lease.Intent
 	for _, i := range intents {
+		if i.place != nil {
+			places = append(places, *i.place)
+			continue
+		}
 		i.want.sent = s.now
 		switch {
 		case i.want.void:
@@ -98,6 +129,7 @@ func (s *State) Sent(intents []Intent) {
 			s.wake(i.want.run, s.now.plus(s.cfg.Resend))
 		}
 	}
+	s.leases.Sent(places, s.now.time())
 	s.unsent()
 }
 

@@ -15,6 +15,9 @@ import (
 func (s *State) observe(now stamp) {
 	back := now < s.now
 	asleep := s.now == 0 || back || now.since(s.now) > s.cfg.LostAfter
+	if s.asked != 0 && now.since(s.asked) > s.cfg.LostAfter {
+		s.overslept(now)
+	}
 	s.now = now
 	if back {
 		s.touchEverything() // alarms were set for a future that is farther away now
@@ -126,7 +129,7 @@ func (s *State) strayed(x *executor, h held, a *attempt) *stray {
 // review finds what follows from an executor's state: its slots, and attempts that are lost with it.
 func (s *State) review(x *executor) {
 	slots := int32(0)
-	if s.alive(x) && !x.beat.Draining {
+	if s.alive(x) && !s.leaving(x) {
 		slots = min(max(x.beat.Slots, 0), 1<<16)
 	}
 	if slots != x.slots {
@@ -197,4 +200,32 @@ func (s *State) lost(t *task, a *attempt) string {
 	default:
 		return fmt.Sprintf("executor %s has not had the attempt in hand for %s", x.name, since)
 	}
+}
+
+// gap is time in which nothing was decided although something was due: this scheduler stood still, or its clock was set
+// forward. Whose time runs out meanwhile is not to blame.
+type gap struct {
+	at   stamp // it began
+	took time.Duration
+}
+
+// overslept notes a gap.
+func (s *State) overslept(now stamp) {
+	const kept = 64
+	if len(s.gaps) == kept {
+		s.gaps = slices.Delete(s.gaps, 0, 1)
+	}
+	s.gaps = append(s.gaps, gap{s.asked, now.since(s.asked)})
+	s.touchEverything()
+}
+
+// missed is how much of the time since a moment nobody watched.
+func (s *State) missed(since stamp) time.Duration {
+	var out time.Duration
+	for _, g := range s.gaps {
+		if g.at >= since {
+			out += g.took
+		}
+	}
+	return out
 }

@@ -58,7 +58,19 @@ func whyDetails(s Style, why client.Why) string {
 	if left := why.Until.Sub(s.Now); !why.Until.IsZero() && left > 0 {
 		parts = append(parts, "changes by itself in "+took(left))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(append(parts, expected(s, why)...), ", ")
+}
+
+// expected says when a task that waits is expected to start.
+func expected(s Style, why client.Why) []string {
+	switch left := why.Expected.Sub(s.Now); {
+	case !why.Expected.IsZero() && left > 0:
+		return []string{"expected to start in " + took(left)}
+	case why.Task != "" && (why.State == "ready" || why.State == "dispatched"):
+		return []string{"expected to start: unknown"}
+	default:
+		return nil
+	}
 }
 
 func (p *page) holders(why client.Why) {

@@ -1281,11 +1281,13 @@ type TaskConcluded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Task  string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Made so far.
-	Attempts      int32  `protobuf:"varint,2,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	Round         int32  `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
-	Outcome       string `protobuf:"bytes,4,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	Class         string `protobuf:"bytes,5,opt,name=class,proto3" json:"class,omitempty"`
-	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	Attempts int32  `protobuf:"varint,2,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Round    int32  `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Outcome  string `protobuf:"bytes,4,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Class    string `protobuf:"bytes,5,opt,name=class,proto3" json:"class,omitempty"`
+	Reason   string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The run had failed: whatever it did would not have changed that.
+	Moot          bool `protobuf:"varint,7,opt,name=moot,proto3" json:"moot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1360,6 +1362,13 @@ func (x *TaskConcluded) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *TaskConcluded) GetMoot() bool {
+	if x != nil {
+		return x.Moot
+	}
+	return false
 }
 
 // TaskCancelRequested tells the executor that holds an attempt to stop it.
@@ -1711,14 +1720,15 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x120\n" +
 	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x14\n" +
 	"\x05class\x18\x04 \x01(\tR\x05class\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"\x9d\x01\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xb1\x01\n" +
 	"\rTaskConcluded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x1a\n" +
 	"\battempts\x18\x02 \x01(\x05R\battempts\x12\x14\n" +
 	"\x05round\x18\x03 \x01(\x05R\x05round\x12\x18\n" +
 	"\aoutcome\x18\x04 \x01(\tR\aoutcome\x12\x14\n" +
 	"\x05class\x18\x05 \x01(\tR\x05class\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"[\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04moot\x18\a \x01(\bR\x04moot\"[\n" +
 	"\x13TaskCancelRequested\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x16\n" +

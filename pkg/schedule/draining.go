@@ -1,0 +1,67 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/event"
+)
+
+// draining is what an executor said when it was told to end.
+type draining struct {
+	at       stamp
+	deadline stamp
+	reason   string
+}
+
+// maxDrains bounds what is remembered of executors that are gone.
+const maxDrains = 256
+
+// applyDraining takes an executor out of its pool's slots. What it has in hand is judged anew.
+func (s *State) applyDraining(e event.ExecutorDraining, m mark) {
+	if _, known := s.drains[e.Key()]; known {
+		return
+	}
+	if len(s.drains) >= maxDrains {
+		for key, d := range s.drains {
+			if s.clock.since(max(d.at, d.deadline)) > time.Hour {
+				delete(s.drains, key)
+			}
+		}
+	}
+	s.drains[e.Key()] = draining{at: m.at, deadline: stampOf(e.Deadline), reason: clip(e.Reason)}
+	if x := s.fleet[e.Key()]; x != nil {
+		s.hear(x)
+		for h := range x.running {
+			s.touch(h.task)
+		}
+	}
+}
+
+// leaving reports whether an executor takes no more work.
+func (s *State) leaving(x *executor) bool {
+	_, drains := s.drains[x.key()]
+	return drains || x.beat.Draining
+}
+
+// stranded says why an attempt will not end where it runs: its executor ends before, as far as anybody can tell. So its
+// work moves at once, and not when the executor is gone. Otherwise it returns when to look again.
+func (s *State) stranded(t *task, a *attempt) (reason string, again stamp) {
+	d, drains := s.drains[a.executor.key()]
+	if !drains {
+		return "", 0
+	}
+	if d.deadline > s.now && s.endsBy(t, a, d.deadline) {
+		return "", d.deadline
+	}
+	return "executor " + a.executor.name + " is draining" + because(d.reason) + " and does not end it in time", 0
+}
+
+// endsBy reports whether an attempt is expected to have ended at a moment, by what its task took before, or must have, by
+// its timeouts.
+func (s *State) endsBy(t *task, a *attempt, at stamp) bool {
+	if took, known := s.typical(t); known && s.now < a.started.at.plus(took) {
+		return a.started.at.plus(took) <= at
+	}
+	limits := t.timeouts()
+	return limits.Command > 0 && s.bounds(t, a) <= at
+}

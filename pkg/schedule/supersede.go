@@ -1,0 +1,97 @@
+package schedule
+
+import (
+	"fmt"
+
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// line is a branch or a pull request, and the newest run of it that has a plan.
+type line struct {
+	newest release.RunID
+	age    uint64
+	commit release.Commit
+}
+
+// lineOf names the line that a run is of; empty for one that no run makes stale: a tag is one commit for ever, and what a
+// person or a clock asked for is done as asked.
+func (r *run) lineOf() string {
+	if r.planned == nil {
+		return ""
+	}
+	switch c := r.planned.Change; c.Kind {
+	case release.Push, release.PullRequest:
+		return c.Project + " " + c.Repo + " " + c.Line()
+	default:
+		return ""
+	}
+}
+
+// applyChange notes how new a run is: plans are made in any order. A change that nobody wants is forgotten.
+func (s *State) applyChange(e event.Event, m mark) {
+	switch e.Data.(type) {
+	case event.ChangeReceived:
+		if known, is := s.received[e.Run]; is && known.seq <= m.seq {
+			return
+		}
+		s.received[e.Run] = m
+		if r := s.runs[e.Run]; r != nil {
+			s.align(r)
+		}
+	case event.ChangeIgnored:
+		delete(s.received, e.Run)
+	}
+}
+
+// age is the place of the change that a run is of, or while that is not known of its plan.
+func (s *State) age(r *run) uint64 {
+	if m, is := s.received[r.id]; is {
+		return m.seq
+	}
+	return r.plannedAt.seq
+}
+
+// align lets a run's line know of it.
+func (s *State) align(r *run) {
+	name := r.lineOf()
+	if name == "" {
+		return
+	}
+	l := s.lines[name]
+	if l == nil {
+		l = &line{}
+		s.lines[name] = l
+	}
+	if old := s.runs[l.newest]; old != nil {
+		s.touchRun(old)
+	}
+	if age := s.age(r); l.newest == r.id || age > l.age {
+		l.newest, l.age, l.commit = r.id, age, r.planned.Change.Commit
+	}
+	s.touchRun(r)
+}
+
+// unalign lets go of a line whose newest run is forgotten.
+func (s *State) unalign(r *run) {
+	delete(s.received, r.id)
+	if name := r.lineOf(); name != "" && s.lines[name] != nil && s.lines[name].newest == r.id {
+		delete(s.lines, name)
+	}
+}
+
+// superseded cancels a run that a newer one of its branch or pull request makes stale, where the definition asks for
+// that. Who asks for the old run again after the newer one came has it.
+func (s *State) superseded(r *run) event.Payload {
+	if r.planned == nil || !r.planned.Supersede || r.opened != nil || r.cancelled() {
+		return nil
+	}
+	l := s.lines[r.lineOf()]
+	if l == nil || l.newest == r.id || s.age(r) > l.age || r.reopened() > l.age {
+		return nil
+	}
+	return event.RunCancelRequested{
+		Request: "superseded-" + string(l.newest), By: "test-scheduler",
+		Reason: fmt.Sprintf("superseded by run %s: commit %s is newer on %s", l.newest, l.commit.Short(), r.planned.Change.Line()),
+	}
+}
