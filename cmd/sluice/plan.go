@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluiceci/sluice/pkg/definition"
+	"github.com/sluiceci/sluice/pkg/directive"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/plan/show"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -26,7 +27,12 @@ const definitionName = "sluice.yaml"
 // planOptions are the flags of `sluice plan`: the change to plan for, and what is asked of the plan.
 type planOptions struct {
 	event, branch, tag, format string
+	comment, diff, explained   string
+	commented                  bool // --comment was given
 	request                    definition.Request
+
+	commands directive.Commands // of the comment
+	flagSets int                // how many of request.Set are flags; the others are the comment's
 }
 
 func planCommand() *cobra.Command {
@@ -41,33 +47,51 @@ func planCommand() *cobra.Command {
 			if asJSON(c) {
 				o.format = "json"
 			}
-			return o.run(c.Context(), append(args, ".")[0], c.OutOrStdout())
+			o.commented = c.Flags().Changed("comment")
+			if o.commented && !c.Flags().Changed("event") {
+				o.event = string(release.Comment)
+			}
+			return o.run(c.Context(), append(args, ".")[0], c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.event, "event", string(release.Push), "push, pull_request, tag, schedule, comment or manual")
 	f.StringVar(&o.branch, "branch", "", "the branch; of a pull request its target (default the release branch)")
 	f.StringVar(&o.tag, "tag", "", "with --event tag: the tag")
+	f.StringVar(&o.comment, "comment", "", "plan as if this comment had been posted on a pull request: \"/test smoke\"")
 	f.StringArrayVar(&o.request.Changed, "changed", nil, "plan as if only this path had changed (repeatable)")
 	f.StringArrayVar(&o.request.Presets, "preset", nil, "apply a preset of the definition (repeatable, in order)")
 	f.StringArrayVar(&o.request.Set, "set", nil, "override a setting: path=value (repeatable, after the presets)")
 	f.StringVar(&o.request.Environment, "env", "", "environment")
 	f.StringArrayVar(&o.request.Select, "select", nil, "only tasks whose id or name matches the glob, and what they need (repeatable)")
+	f.StringVar(&o.diff, "diff", "", "print how the plan differs from that of the definition at another revision of the checkout")
+	f.StringVar(&o.explained, "explain", "", "settings: print each setting, its value and where that comes from")
 	f.StringVar(&o.format, "format", "table", "table, json, dot or gitlab")
 	return c
 }
 
-func (o planOptions) run(ctx context.Context, dir string, out io.Writer) error {
+func (o planOptions) run(ctx context.Context, dir string, out, talk io.Writer) error {
 	if err := o.check(); err != nil {
 		return exitWith(64, err)
+	}
+	if err := o.obey(); err != nil {
+		return o.refused(out, err)
 	}
 	def, err := readDefinition(dir)
 	if err != nil {
 		return o.refused(out, err)
 	}
-	p, err := o.plan(ctx, def, dir)
+	o.request.Change = o.change(ctx, def, dir)
+	if o.explained != "" {
+		return o.explain(def, out)
+	}
+	p, err := o.resolve(def)
 	if err != nil {
 		return o.refused(out, err)
+	}
+	o.acts(talk)
+	if o.diff != "" {
+		return o.compare(ctx, p, dir, out, talk)
 	}
 	return o.print(out, p)
 }
@@ -83,15 +107,23 @@ func (o planOptions) check() error {
 		return fmt.Errorf("cannot print the format %q, expected one of %s", o.format, strings.Join(formats, ", "))
 	case o.event == string(release.Tag) && o.tag == "":
 		return errors.New("cannot plan for a tag without its name: add --tag NAME")
+	case o.commented && o.event != string(release.Comment):
+		return fmt.Errorf("cannot plan a comment for the event %q: leave --event out", o.event)
+	case o.explained != "" && o.explained != "settings":
+		return fmt.Errorf("cannot explain %q, expected settings", o.explained)
+	case (o.diff != "" || o.explained != "") && o.format != "table" && o.format != "json":
+		return fmt.Errorf("cannot print this in the format %q, expected table or json", o.format)
 	}
 	return nil
 }
 
-// plan resolves the definition, or tells that the change would not start a run.
-func (o planOptions) plan(ctx context.Context, def *definition.Definition, dir string) (*plan.Plan, error) {
-	o.request.Change = o.change(ctx, def, dir)
+// resolve resolves the definition, or tells that the change would not start a run.
+func (o planOptions) resolve(def *definition.Definition) (*plan.Plan, error) {
 	if starts, why := definition.Triggered(def, o.request.Change); !starts {
 		return definition.Untriggered(def, o.request.Change, why), nil
+	}
+	if o.commented && !o.commands.Plans() {
+		return definition.Untriggered(def, o.request.Change, "the comment asks for none"), nil
 	}
 	return definition.Resolve(def, o.request)
 }
@@ -110,9 +142,19 @@ func (o planOptions) change(ctx context.Context, def *definition.Definition, dir
 	case release.Tag:
 		c.Ref, c.Branch = "refs/tags/"+o.tag, ""
 	case release.PullRequest:
-		c.Number, c.Ref, c.HeadRepo, c.HeadRef = 1, "refs/pull/1/head", c.Repo, "change"
+		o.pull(&c)
+	case release.Comment:
+		o.pull(&c)
+		if len(o.commands) > 0 {
+			c.Parameters = map[string]string{"directives": o.commands.String()}
+		}
 	}
 	return c
+}
+
+// pull makes a change one of a pull request.
+func (planOptions) pull(c *release.Change) {
+	c.Number, c.Ref, c.HeadRepo, c.HeadRef = 1, "refs/pull/1/head", c.Repo, "change"
 }
 
 // headOf is the commit of a checkout; all zeros, which is no commit, where there is none or no git.
