@@ -115,7 +115,13 @@ func (a *attempt) phases(ctx context.Context) error {
 		return err
 	}
 	failed := a.phase("command", func() error { return a.command(guarded) })
-	return a.phase("collect", func() error { return a.collect(guarded, failed) })
+	return a.phase("collect", func() error {
+		err := a.collect(guarded, failed)
+		if err == nil {
+			a.saveCaches(guarded)
+		}
+		return err
+	})
 }
 
 // getReady brings the places up, cleans them and prepares.

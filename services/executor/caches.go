@@ -100,7 +100,7 @@ func (a *attempt) layCache(ctx context.Context, root *os.Root, c *cached) error 
 }
 
 // saveCaches keeps what a successful attempt leaves in its caches, unless it is what was there before.
-func (a *attempt) saveCaches(ctx context.Context) error {
+func (a *attempt) saveCaches(ctx context.Context) {
 	for _, c := range a.caches {
 		from := filepath.Join(a.workspace(), c.path)
 		now := looks(from)
@@ -111,7 +111,6 @@ func (a *attempt) saveCaches(ctx context.Context) error {
 			a.log.note("cannot keep cache " + c.path + ": " + err.Error())
 		}
 	}
-	return nil
 }
 
 // looks tells apart what a directory has in it: names, modes, sizes and times. "" is a directory that is not there.

@@ -55,7 +55,7 @@ func (a *attempt) collect(ctx context.Context, failed error) error {
 			}
 		}
 	}
-	return a.saveCaches(ctx)
+	return nil
 }
 
 func orElse(first, second error) error {

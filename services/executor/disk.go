@@ -8,14 +8,17 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// free is the disk space for new workspaces, in bytes.
-func (p *place) free() (int64, error) {
+// space is how much the disk of a directory has free, in bytes.
+func space(dir string) (int64, error) {
 	var s syscall.Statfs_t
-	if err := syscall.Statfs(p.attempts, &s); err != nil {
+	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, os.NewSyscallError("statfs", err)
 	}
 	return int64(s.Bavail) * int64(s.Bsize), nil
 }
+
+// free is the disk space for workspaces.
+func (e *executor) free() (int64, error) { return e.config.space(e.place.attempts) }
 
 // floor is the disk space below which something must give way: what is kept for logs and results.
 func (c Config) floor() int64 { return c.MinFree / 4 }
@@ -26,7 +29,7 @@ func (e *executor) checkDisk() {
 	if e.config.MinFree < 0 {
 		return
 	}
-	free, err := e.place.free()
+	free, err := e.free()
 	switch {
 	case err != nil:
 		e.refuse("cannot see how full the disk is: "+err.Error(), false)
@@ -74,7 +77,7 @@ func (a *attempt) blameDisk(class release.Class, reason string) (release.Class, 
 	if a.e.config.MinFree < 0 {
 		return class, reason
 	}
-	if free, err := a.e.place.free(); err == nil && free < a.e.config.floor() {
+	if free, err := a.e.free(); err == nil && free < a.e.config.floor() {
 		return release.ClassInfra, diskReason(free, a.e.config.floor(), treeSize(a.dir)) + "; then " + reason
 	}
 	return class, reason

@@ -19,7 +19,7 @@ type room struct {
 	driver driver.Driver
 	output io.Writer
 	env    map[string]string // what is told here alone
-	code   *int32            // takes the exit code; nil drops it
+	code   *int32            // takes the exit code
 	far    bool              // it does not see the executor's own directory
 }
 
@@ -72,7 +72,7 @@ func (a *attempt) ended(o order, r *room, process driver.Process) error {
 	if exit.Leftovers > 0 {
 		a.log.note(strconv.Itoa(exit.Leftovers) + " processes were still running and have been killed")
 	}
-	if r.code != nil {
+	if o.phase == phaseTest || o.phase == phasePrepare { // What else runs does not tell how the attempt ended.
 		*r.code = int32(exit.Code)
 	}
 	switch {

@@ -35,6 +35,8 @@ type Config struct {
 	Caches      string            `yaml:"caches"`      // directory of caches, which executors of one machine may share; below Dir when empty
 	CacheSize   int64             `yaml:"cache_size"`  // bytes of all caches together; 10 GiB when 0, none when negative
 	Use         driver.Driver     `yaml:"-"`           // in place of Driver
+
+	space func(dir string) (int64, error) // free on its disk, in bytes
 }
 
 func (c Config) orDefault() Config {
@@ -50,6 +52,9 @@ func (c Config) orDefault() Config {
 	}
 	if c.MinFree == 0 {
 		c.MinFree = 1 << 30
+	}
+	if c.space == nil {
+		c.space = space
 	}
 	if c.CacheSize == 0 {
 		c.CacheSize = 10 << 30

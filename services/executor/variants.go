@@ -27,6 +27,9 @@ func (a *attempt) measure(ctx context.Context) error {
 			a.result.Measured = append(a.result.Measured, v.Name)
 			continue
 		}
+		if ctx.Err() != nil {
+			return orElse(first, fmt.Errorf("no time was left for variant %s: %w", v.Name, context.Cause(ctx)))
+		}
 		err := a.variant(ctx, i, v)
 		if err == nil {
 			a.result.Measured = append(a.result.Measured, v.Name)
@@ -34,7 +37,7 @@ func (a *attempt) measure(ctx context.Context) error {
 		}
 		a.log.note(fmt.Sprintf("variant %s: %s", v.Name, err))
 		first = orElse(first, &failure{classOf(err), fmt.Errorf("variant %s: %w", v.Name, err)})
-		if ctx.Err() != nil || classOf(err).Outcome() != release.Failure {
+		if class := classOf(err); ctx.Err() != nil || class.Outcome() != release.Failure && class != release.ClassUnknown {
 			return orCause(ctx, first)
 		}
 	}
