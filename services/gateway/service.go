@@ -86,7 +86,7 @@ func (g *gateway) edge() service.Loop {
 	return service.Loop{Name: "http", Says: []event.Type{
 		event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved,
 		event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypePoolDrainRequested,
-		event.TypeCommentReceived,
+		event.TypeCommentReceived, event.TypePlaceDrainRequested, event.TypePlaceChanged,
 	}, Run: func(ctx context.Context) error { <-ctx.Done(); return nil }}
 }
 
@@ -95,6 +95,10 @@ func (g *gateway) endpoints() []service.Endpoint {
 	for pattern, do := range g.actions() {
 		handlers[pattern] = g.action(do)
 	}
+	for pattern, do := range g.placeActions() {
+		handlers[pattern] = g.action(do)
+	}
+	handlers["GET /api/v1/places"] = g.placeList()
 	var out []service.Endpoint
 	for pattern, h := range handlers {
 		out = append(out, service.Endpoint{Pattern: pattern, Handler: g.observe(pattern, h)})
