@@ -15,7 +15,10 @@ func lintCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint [DIR]",
 		Short: "Check a definition, and that it resolves for a push, a pull request and a manual run",
-		Args:  arguments(cobra.MaximumNArgs(1)),
+		Long: "Lint checks the definition in DIR (default .), and that it resolves for a push, a pull request and a manual run.\n" +
+			"Where a file sluice.changed.test stands beside it, its lines \"PATH: JOB..\" tell which jobs the rules of changed\n" +
+			"are to name for a path (\"PATH: *\" every job, \"PATH:\" none), and each that does not hold is a problem.",
+		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return lint(append(args, ".")[0], c.OutOrStdout(), c.ErrOrStderr(), asJSON(c))
 		},
@@ -52,6 +55,9 @@ func lintProblems(dir string) (definition.Errors, error) {
 		return found, nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	if found, err = lintChanged(def, dir); err != nil {
 		return nil, err
 	}
 	seen := map[definition.Problem]bool{}
