@@ -8,6 +8,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/lease"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/schedule"
 )
@@ -119,6 +120,8 @@ func (d *desk) open(ctx context.Context) {
 	for topic, err := range map[string]error{
 		TopicWhy:    bus.Answer(ctx, d.s.deps.Bus, TopicWhy, d.why),
 		TopicQueues: bus.Answer(ctx, d.s.deps.Bus, TopicQueues, d.queues),
+		lease.Topic: bus.Answer(ctx, d.s.deps.Bus, lease.Topic, d.places),
+		TopicLimits: bus.Answer(ctx, d.s.deps.Bus, TopicLimits, d.quotas),
 	} {
 		if err != nil {
 			d.s.deps.Log.Error("nobody will be told", "topic", topic, "err", err)

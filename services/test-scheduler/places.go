@@ -33,6 +33,13 @@ func (s *scheduler) places(ctx context.Context) error {
 	return nil
 }
 
+// places answers who holds what, and what is wrong with each place.
+func (d *desk) places(context.Context, lease.Everything) ([]lease.Place, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state.Leases().Places(), nil
+}
+
 // registered reads the newest registration of each place.
 func (s *scheduler) registered(ctx context.Context) (map[string]event.PlaceRegistered, error) {
 	f, err := s.deps.Bus.Follow(ctx, bus.Following{Name: Name + "-places", Types: []event.Type{event.TypePlaceRegistered}})
