@@ -207,7 +207,7 @@ func readDefinition(dir string) (*definition.Definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the definition: %w; expected %s at the root of the repository", err, definitionName)
 	}
-	return definition.Parse(name, text)
+	return loadDefinition(context.Background(), name, text, here(filepath.Dir(name)))
 }
 
 func definitionFile(dir string) (string, error) {

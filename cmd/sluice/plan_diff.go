@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/client"
-	"github.com/sluiceci/sluice/pkg/definition"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/plan/show"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -54,7 +53,7 @@ func (o *planOptions) before(ctx context.Context, now *plan.Plan, dir string, ta
 		_, _ = fmt.Fprintf(talk, "there is no %s at %s: every task is new\n", filepath.Base(name), at.commit.Short())
 		return &plan.Plan{Project: now.Project, Release: now.Release, Gate: plan.Gate{Builds: true, On: now.Gate.On}}, nil
 	}
-	def, err := definition.Parse(client.Line(o.diff)+":"+filepath.Base(name), text)
+	def, err := loadDefinition(ctx, client.Line(o.diff)+":"+filepath.Base(name), text, at)
 	if err != nil {
 		return nil, err
 	}

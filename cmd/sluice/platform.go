@@ -45,7 +45,9 @@ func constructors() []constructor {
 			return one(gateway.New(in.Gateway, deps, cache))
 		}},
 		{builder.Name, func(in *installation, deps service.Deps, cache *git.Cache) ([]service.Service, error) {
-			return one(builder.New(in.Builder, deps, cache))
+			config := in.Builder
+			config.Dialects, config.Targets = dialects(), targetOptions()
+			return one(builder.New(config, deps, cache))
 		}},
 		{scheduler.Name, func(in *installation, deps service.Deps, _ *git.Cache) ([]service.Service, error) {
 			return one(scheduler.New(in.Scheduler, deps))

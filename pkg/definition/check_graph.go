@@ -118,10 +118,36 @@ func checkPublish(c *checker) {
 				c.fail(a.At, nearest(a.Value, valid), "target %s takes %q, which no build makes; there are %s", e.Name, shorten(printable(a.Value), 60), enumerate(valid, 20))
 			}
 		}
+		c.options(e)
 		c.condition(t.If, nil)
 		c.condition(t.Unless, nil)
 		for _, o := range t.Options {
 			c.template(o.Value, nil, nil)
+		}
+	}
+}
+
+// options checks what is said of a target against what there is to say of its kind.
+func (c *checker) options(e Entry[Target]) {
+	kind := e.Value.kind(e.Name)
+	table, known := c.def.targets[kind]
+	if !known {
+		return
+	}
+	names := make([]string, len(table))
+	for i, o := range table {
+		names[i] = o.Name
+		value, given := e.Value.Options.Get(o.Name)
+		switch {
+		case !given && o.Required:
+			c.fail(e.At, "for example "+o.Name+": $"+strings.ToUpper(o.Name), "target %s of kind %s needs the option %q", e.Name, kind, o.Name)
+		case given && o.Secret && !strings.HasPrefix(value.Value, "$"):
+			c.fail(value.At, "name the secret: $"+strings.ToUpper(e.Name+"_"+o.Name), "the option %s of target %s is a secret: its value never stands in a definition", o.Name, e.Name)
+		}
+	}
+	for _, o := range e.Value.Options {
+		if !slices.Contains(names, o.Name) {
+			c.fail(o.At, nearest(o.Name, names), "targets of kind %s have no option %q, expected one of %s", kind, shorten(printable(o.Name), 60), enumerate(names, 20))
 		}
 	}
 }

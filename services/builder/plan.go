@@ -10,6 +10,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/definition"
+	"github.com/sluiceci/sluice/pkg/definition/tree"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
@@ -82,9 +83,9 @@ func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Pla
 	if err != nil || verdict != nil {
 		return nil, verdict, err
 	}
-	def, err := definition.Parse(definitionFile, text)
+	def, err := b.load(ctx, change, text)
 	if err != nil {
-		return nil, rejected(change, err), nil
+		return wrong(change, err)
 	}
 	if wanted, why := definition.Triggered(def, change); !wanted {
 		return nil, event.ChangeIgnored{Kind: change.Kind, Reason: why}, nil
@@ -99,6 +100,24 @@ func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Pla
 	}
 	b.restrict(p)
 	return p, nil, nil
+}
+
+// load reads the text of a definition with what it includes, of the same commit or of repositories that the
+// installation allows.
+func (b *builder) load(ctx context.Context, change release.Change, text []byte) (*definition.Definition, error) {
+	return definition.Load(ctx, definitionFile, text, definition.Options{
+		Loader:   tree.Git{Cache: b.git, URL: change.CloneURL, Commit: change.Commit, Allowed: b.config.Includes},
+		Dialects: b.config.Dialects, Targets: b.config.Targets,
+	})
+}
+
+// wrong tells problems of the definition as a verdict. That a forge does not answer is none.
+func wrong(change release.Change, err error) (*plan.Plan, event.Payload, error) {
+	var problems definition.Errors
+	if !errors.As(err, &problems) {
+		return nil, nil, err
+	}
+	return nil, rejected(change, err), nil
 }
 
 // restrict takes the right to publish from a plan whose ref the installation does not trust to release.

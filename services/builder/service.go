@@ -2,8 +2,10 @@ package builder
 
 import (
 	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/definition"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/git"
+	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/service"
 )
 
@@ -17,6 +19,13 @@ type Config struct {
 	Set         []string `yaml:"-"`           // of every plan: `sluice run --set`
 	Select      []string `yaml:"-"`           // of every plan: `sluice run --select`
 	Planners    int      `yaml:"planners"`    // changes planned at once; 2 when 0
+
+	// Includes are globs of the URLs of repositories whose files definitions may include, beside those of their own
+	// repository. Who can push any branch can read what they hold.
+	Includes []string `yaml:"includes"`
+
+	Dialects map[string]plan.Dialect              `yaml:"-"` // that includes may name
+	Targets  map[string][]definition.TargetOption `yaml:"-"` // what may be said of targets, by kind
 
 	// Releases lists by repository the globs of full refs that may publish. A definition is part of the commit that it
 	// judges: without this, whoever can push any branch could write there that it is the release branch. A repository
