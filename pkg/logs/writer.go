@@ -80,7 +80,7 @@ func New(o Options) *Writer {
 	if o.Codec == nil {
 		o.Codec = NewCodec()
 	}
-	return &Writer{o: o, line: 1, tail: tail{limit: o.Tail}, archive: &archive{to: o.Archive, codec: o.Codec, limit: o.Limit}}
+	return &Writer{o: o, line: 1, tail: tail{limit: o.Tail}, archive: newArchive(o)}
 }
 
 var errClosed = fault.New(fault.Internal, "cannot write to a log that is closed")
