@@ -33,8 +33,8 @@ func newCutter(from int64, fn func(Piece) error) *cutter {
 	return &cutter{source: place{line: 1}, want: place{line: max(1, from)}, fn: fn}
 }
 
-// restart says that the next source begins at line 1.
-func (c *cutter) restart() { c.source = place{line: 1} }
+// restart says that the next source begins with a line.
+func (c *cutter) restart(line int64) { c.source = place{line: line} }
 
 // chunk takes a chunk of the bus. The stream of logs forgets: what it no longer has is left out.
 func (c *cutter) chunk(chunk bus.LogChunk) error {

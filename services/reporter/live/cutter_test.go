@@ -27,7 +27,7 @@ func TestCutterHandsOnOnce(t *testing.T) {
 			line += int64(strings.Count(rest[:n], "\n"))
 			rest = rest[n:]
 		}
-		c.restart()
+		c.restart(1)
 		for rest = text; rest != ""; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "m")
 			if err := c.take([]byte(rest[:n])); err != nil {

@@ -75,22 +75,26 @@ func (l *Logs) attempt(ctx context.Context, q LogQuery) (readmodel.Attempt, erro
 	return a, nil
 }
 
-// archived reads what is not read yet from the whole log.
+// archived reads what is not read yet from the whole log, and nothing of what comes long before that.
 func (l *Logs) archived(ctx context.Context, a readmodel.Attempt, next *cutter) error {
 	if a.Log == "" {
 		return nil
 	}
-	file, _, err := l.Blobs.Open(ctx, a.Log)
+	file, size, err := blob.OpenAt(ctx, l.Blobs, a.Log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	text, err := logs.Open(file)
+	archive, err := logs.OpenAt(file, size)
+	if err != nil {
+		return err
+	}
+	text, err := archive.From(next.want.line)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = text.Close() }()
-	next.restart()
+	next.restart(next.want.line)
 	buffer := make([]byte, pieceBytes)
 	for in := bufio.NewReaderSize(text, pieceBytes); ; {
 		n, err := in.Read(buffer)
