@@ -16,6 +16,7 @@ import (
 func lookCommands() []*cobra.Command {
 	return []*cobra.Command{
 		runsCommand(), statusCommand(), watchCommand(), logsCommand(), artifactsCommand(), whyCommand(), poolsCommand(),
+		limitsCommand(),
 	}
 }
 

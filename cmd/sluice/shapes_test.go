@@ -36,6 +36,7 @@ func TestClientReadsWhatTheServerWrites(t *testing.T) {
 		{schedule.Holder{}, client.Holder{}},
 		{schedule.Pool{}, client.Pool{}},
 		{schedule.Executor{}, client.Executor{}},
+		{schedule.Quota{}, client.Limit{}},
 		{bus.StreamStatus{}, client.Stream{}},
 		{bus.ConsumerStatus{}, client.Consumer{}},
 		{bus.DeadLetter{}, client.DeadLetter{}},

@@ -36,6 +36,7 @@ type body struct {
 	Note       string            `json:"note"`
 	Tasks      []release.TaskID  `json:"tasks"`
 	Resume     bool              `json:"resume"`
+	limited
 }
 
 // done answers an action: it is a fact now.
@@ -66,6 +67,7 @@ func (g *gateway) actions() map[string]act {
 			return event.GateResumed{Request: r.id, By: r.by}
 		}),
 		"POST /api/v1/pools/{pool}/drain":       g.drain,
+		"POST /api/v1/limits":                   g.limit,
 		"POST /api/v1/deadletters/{seq}/replay": g.replay,
 	}
 }

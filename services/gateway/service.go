@@ -86,6 +86,7 @@ func (g *gateway) edge() service.Loop {
 	return service.Loop{Name: "http", Says: []event.Type{
 		event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved,
 		event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypePoolDrainRequested,
+		event.TypeLimitSet,
 		event.TypeCommentReceived, event.TypePlaceDrainRequested, event.TypePlaceChanged,
 	}, Run: func(ctx context.Context) error { <-ctx.Done(); return nil }}
 }

@@ -46,6 +46,7 @@ func (a *api) endpoints() []service.Endpoint {
 		{"runs/{run}/tasks/{task}/log", a.taskLog},
 		{"runs/{run}/watch", a.watch},
 		{"pools", a.pools},
+		{"limits", a.limits},
 		{"streams", a.streams},
 		{"deadletters", a.deadLetters},
 	} {
