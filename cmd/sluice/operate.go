@@ -9,7 +9,7 @@ import (
 
 // operateCommands are for those who keep a Sluice running.
 func operateCommands() []*cobra.Command {
-	return []*cobra.Command{eventsCommand(), deadLettersCommand(), topCommand()}
+	return []*cobra.Command{eventsCommand(), deadLettersCommand(), topCommand(), placesCommand()}
 }
 
 // family is a command that only holds others.
