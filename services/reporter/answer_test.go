@@ -1,6 +1,7 @@
 package reporter
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,4 +65,18 @@ func (w *world) lag(consumer string) (n uint64) {
 		}
 	}
 	return n
+}
+
+// TestACommentsRunIsNotTheCommits keeps a green part, which somebody asked for in a comment, from making the commit green.
+func TestACommentsRunIsNotTheCommits(t *testing.T) {
+	t.Parallel()
+	f, url := startForge(t)
+	w := begin(t, forgeConfig(url))
+	commit := release.Commit(strings.Repeat("ab", 20))
+	change := release.Change{Kind: release.Comment, Project: "rillkit", Repo: "rill/rillkit", Ref: "refs/pull/7/head", Commit: commit, Nonce: "c1"}
+	w.say(change.RunID(), time.Now(), event.RunPlanned{Change: change})
+	eventually(t, func() bool { return slices.Contains(f.contexts(), "sluice/comment") })
+	if slices.Contains(f.contexts(), "sluice") {
+		t.Errorf("statuses were set in %q", f.contexts())
+	}
 }

@@ -124,8 +124,17 @@ func (s *statuses) set(ctx context.Context, e event.Event, c release.Change, sta
 	}
 	return forge.SetStatus(ctx, forge.StatusRequest{
 		Forge: p.Forge, BaseURL: p.BaseURL, Token: token, Repo: cmp.Or(p.Repo, c.Repo), Commit: c.Commit, State: state,
-		Context: statusContext, Description: text, TargetURL: s.page(e.Run),
+		Context: contextOf(c), Description: text, TargetURL: s.page(e.Run),
 	})
+}
+
+// contextOf is what a status is called. The run that a comment asked for may be a part only: it says nothing of the
+// commit, and must not take the place of the run that does.
+func contextOf(c release.Change) string {
+	if c.Kind == release.Comment {
+		return statusContext + "/comment"
+	}
+	return statusContext
 }
 
 // project finds the project of a change by its name, or by its repository.

@@ -20,6 +20,7 @@ type forgeServer struct {
 	down     bool
 	statuses map[string][]string // commit → "state description"
 	targets  map[string]string
+	asked    []string // contexts
 	refused  int
 }
 
@@ -45,6 +46,7 @@ func (f *forgeServer) take(w http.ResponseWriter, r *http.Request) {
 	var raw map[string]string
 	_ = json.NewDecoder(r.Body).Decode(&raw)
 	in.State, in.Description, in.Context, in.TargetURL = raw["state"], raw["description"], raw["context"], raw["target_url"]
+	f.asked = append(f.asked, in.Context)
 	if r.Header.Get("Authorization") != "Bearer token-gitea" || in.Context != "sluice" {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
@@ -61,6 +63,12 @@ func (f *forgeServer) of(c release.Commit) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.statuses[string(c)])
+}
+
+func (f *forgeServer) contexts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
 }
 
 func (f *forgeServer) set(down bool) {
