@@ -27,7 +27,7 @@ func rootCommand() *cobra.Command {
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"serve":   {upCommand(), serveCommand(), runCommand()},
-		"define":  {planCommand(), lintCommand(), schemaCommand(), rayCommand()},
+		"define":  {planCommand(), lintCommand(), schemaCommand(), importCommand(), rayCommand()},
 		"look":    lookCommands(),
 		"act":     actCommands(),
 		"operate": append(operateCommands(), topologyCommand()),

@@ -6,19 +6,11 @@ import "strconv"
 type Budget struct {
 	Group  string
 	Limit  int64
-	Weight int64 // of one test; 1 but for GPUs at Google
+	Weight int64 // of one test: 1, but for GPUs at Google
 }
 
 // AtOnce is how many tests of this weight run at once, which is Ray's own limit.
 func (b Budget) AtOnce() int64 { return b.Limit / b.Weight }
-
-// Slots is the group under a name of its own for each weight, for schedulers that count tests and know no weights.
-func (b Budget) Slots() (group string, limit int64) {
-	if b.Weight == 1 {
-		return b.Group, b.Limit
-	}
-	return b.Group + "-" + number64(b.Weight), b.AtOnce()
-}
 
 // band is one line of the table: the tests of at least so many GPUs, or vCPUs.
 type band struct {
@@ -44,7 +36,7 @@ func aws() bands {
 }
 
 // gce has one group for all GPUs. Ray gives it four limits, by how many GPUs a test has: 4, 8, 16 and 32. A group can have
-// only one; all four say that no more than 32 GPUs are in use, and so that is the limit and the GPUs are the weight.
+// only one; all four say that no more than 32 GPUs are in use, so that is the limit, and the GPUs are the weight.
 func gce() bands {
 	return bands{
 		gpus: []band{
@@ -89,3 +81,16 @@ func (t *Test) Budget() Budget {
 }
 
 func number64(n int64) string { return strconv.FormatInt(n, 10) }
+
+// limits gives each group of a plan one limit on how many of its tests run at once: that of its heaviest test, so that their
+// weights never exceed the budget.
+func limits(steps []Step) map[string]int64 {
+	out := map[string]int64{}
+	for _, step := range steps {
+		b := step.Test.Budget()
+		if known, ok := out[b.Group]; !ok || b.AtOnce() < known {
+			out[b.Group] = b.AtOnce()
+		}
+	}
+	return out
+}

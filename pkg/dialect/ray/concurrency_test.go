@@ -29,23 +29,38 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestOneGroupHasOneLimit is defect 15: of Ray's gpu-gce there are four limits.
+// TestOneGroupHasOneLimit is defect 15: of Ray's gpu-gce there are four limits, and which one counts depends on who comes
+// first. Here the tasks of a plan agree, and what runs at once never weighs more than the budget.
 func TestOneGroupHasOneLimit(t *testing.T) {
 	t.Parallel()
-	limits, slots := map[string]int64{}, map[string]int64{}
-	for _, google := range []bool{false, true} {
-		for gpus := range int64(20) {
-			for _, cpus := range []int64{0, 8, 9, 32, 33, 128, 129, 512, 513, 1024, 1025} {
-				b := BudgetOf(Size{CPUs: cpus, GPUs: gpus}, google)
-				group, limit := b.Slots()
-				if known, ok := limits[b.Group]; ok && known != b.Limit {
-					t.Errorf("%s has the limits %d and %d", b.Group, known, b.Limit)
-				}
-				if known, ok := slots[group]; ok && known != limit {
-					t.Errorf("%s has the limits %d and %d", group, known, limit)
-				}
-				limits[b.Group], slots[group] = b.Limit, limit
+	s := suite2024(t)
+	for _, filter := range []string{"prefix:", `run/timeout:[1-3][0-9]+`, "name:.*1_gpu.*"} {
+		filters, err := NewFilters([]string{filter}, Generation2025)
+		if err != nil {
+			t.Fatal(err)
+		}
+		selection, err := s.Select(Request{Filters: filters, RunUnstable: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks, err := s.Tasks(selection.Steps, TaskOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits, groups := map[string]int32{}, map[string]int{}
+		for i, task := range tasks {
+			b := selection.Steps[i].Test.Budget()
+			if known, ok := limits[task.Concurrency]; ok && known != task.GroupLimit {
+				t.Errorf("%s: %s has the limits %d and %d", filter, task.Concurrency, known, task.GroupLimit)
 			}
+			if task.GroupLimit < 1 || int64(task.GroupLimit)*b.Weight > b.Limit {
+				t.Errorf("%s: %d of %s at once weigh more than %d", filter, task.GroupLimit, task.Name, b.Limit)
+			}
+			limits[task.Concurrency] = task.GroupLimit
+			groups[task.Concurrency]++
+		}
+		if filter == "prefix:" && (groups["gpu-gce"] != 30 || limits["gpu-gce"] != 4) {
+			t.Errorf("gpu-gce has %d tasks, %d at once, want 30 and 4", groups["gpu-gce"], limits["gpu-gce"])
 		}
 	}
 }

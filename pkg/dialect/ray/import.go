@@ -202,6 +202,9 @@ func (im *importer) semantics(t *Test) {
 	if t.Cluster.CloudID != "" && t.Cluster.CloudName != "" {
 		im.fail(place(t.node, "cluster", "cloud_name"), t.Name, "cloud_id and cloud_name are both given, expected one of them")
 	}
+	if !fs.ValidPath(t.Directory()) {
+		im.fail(place(t.node, "working_dir"), t.Name, "the working directory %s leaves the repository", t.Directory())
+	}
 	for _, list := range []string{"pip", "runtime_env"} {
 		n := lookup(t.node, "cluster", "byod", list)
 		if n == nil {

@@ -2,8 +2,10 @@ package ray
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/plan"
@@ -24,12 +26,13 @@ type TaskOptions struct {
 func (s *Suite) Tasks(steps []Step, o TaskOptions) ([]plan.Task, error) {
 	tasks := make([]plan.Task, 0, len(steps))
 	used := map[release.TaskID]bool{}
+	atOnce := limits(steps)
 	for _, step := range steps {
 		environment, err := s.ChooseEnvironment(o.Environment, step.Test)
 		if err != nil {
 			return nil, err
 		}
-		t := task(step, environment, o)
+		t := task(step, environment, o, atOnce[step.Test.Budget().Group])
 		if used[t.ID] {
 			t.ID = release.TaskID(release.Slug(string(t.ID) + "-" + release.Derive(step.Test.File, strconv.Itoa(step.Test.Line), t.Name)[:8]))
 		}
@@ -43,7 +46,7 @@ func (s *Suite) Tasks(steps []Step, o TaskOptions) ([]plan.Task, error) {
 }
 
 // task makes the task of one run of a test.
-func task(step Step, environment Environment, o TaskOptions) plan.Task {
+func task(step Step, environment Environment, o TaskOptions, atOnce int64) plan.Task {
 	t := step.Test
 	name := t.Label(step)
 	out := plan.Task{
@@ -57,11 +60,9 @@ func task(step Step, environment Environment, o TaskOptions) plan.Task {
 	if out.Pool == "" {
 		out.Pool = "default"
 	}
-	budget := t.Budget()
-	out.Why += "; " + t.sizeText(budget)
 	if !o.NoLimits {
-		group, limit := budget.Slots()
-		out.Concurrency, out.GroupLimit = group, int32(limit)
+		out.Concurrency, out.GroupLimit = t.Budget().Group, int32(atOnce)
+		out.Why += "; " + t.sizeText()
 	}
 	if o.Provider != "" {
 		out.Lease = release.LeaseRequest{Provider: o.Provider, Nodes: 1}
@@ -119,17 +120,30 @@ func (t *Test) resources() map[string]float64 {
 	return out
 }
 
-// variables are what the test itself sets; a provider of clusters finds there what to make.
+// variables are what the test itself sets: the environment of its image, and under names that begin with RAY_TEST what else a
+// provider of clusters, an image builder or a reporter finds nowhere else in a task. What does not apply is left out.
 func (t *Test) variables() map[string]string {
 	out := Layer(t.Cluster.Byod.RuntimeEnv)
-	out["RAY_TEST_NAME"] = t.Name
-	out["RAY_CLUSTER_COMPUTE"] = t.ComputePath()
+	for name, value := range map[string]string{
+		"NAME": t.Name, "PYTHON": t.Python, "ALERT": t.Alert, "COMPUTE": t.ComputePath(), "ARTIFACT_PATH": t.Run.ArtifactPath,
+		"CLOUD_NAME": t.Cluster.CloudName, "PROJECT_ID": t.Cluster.ProjectID, "AUTOSUSPEND_MINS": number64(t.AutosuspendMins()),
+		"IMAGE_TYPE": t.Cluster.Byod.Type, "IMAGE_SCRIPT": t.Cluster.Byod.PostBuildScript, "IMAGE_PIP": strings.Join(t.Cluster.Byod.Pip, "\n"),
+	} {
+		if value != "" {
+			out["RAY_TEST_"+name] = value
+		}
+	}
+	if t.Cluster.CloudID != "" {
+		out["ANYSCALE_CLOUD_ID"] = t.Cluster.CloudID
+	}
 	if t.IsSmoke {
 		out["IS_SMOKE_TEST"] = "1"
 	}
 	if w := t.Run.Wait; w != nil {
-		out["RAY_WAIT_FOR_NODES"] = strconv.FormatInt(w.Nodes, 10)
-		out["RAY_WAIT_FOR_NODES_TIMEOUT"] = strconv.FormatInt(w.Timeout, 10)
+		out["RAY_TEST_WAIT_NODES"], out["RAY_TEST_WAIT_TIMEOUT"] = number64(w.Nodes), number64(w.Timeout)
+	}
+	if t.Run.Prepare != "" {
+		out["RAY_TEST_PREPARE_TIMEOUT"] = number64(t.Run.PrepareTimeout)
 	}
 	return out
 }
@@ -154,17 +168,18 @@ func retries() []release.Retry {
 
 // outputs is the artifact of a test that leaves one in its working directory; one elsewhere is the cluster's to hand over.
 func (t *Test) outputs() []plan.Output {
-	if p := t.Run.ArtifactPath; p != "" && !path.IsAbs(p) {
-		return []plan.Output{{Type: "artifact", Path: path.Join(t.Directory(), p), Optional: true}}
+	p := t.Run.ArtifactPath
+	if at := path.Join(t.Directory(), p); p != "" && !path.IsAbs(p) && fs.ValidPath(at) {
+		return []plan.Output{{Type: "artifact", Path: at, Optional: true}}
 	}
 	return nil
 }
 
 // sizeText explains a concurrency group.
-func (t *Test) sizeText(b Budget) string {
-	group, limit := b.Slots()
+func (t *Test) sizeText() string {
+	group := t.Budget().Group
 	if t.Cluster.Unknown != "" {
-		return fmt.Sprintf("group %s of %d: %s", group, limit, t.Cluster.Unknown)
+		return fmt.Sprintf("concurrency group %s: %s", group, t.Cluster.Unknown)
 	}
-	return fmt.Sprintf("group %s of %d: %d vCPUs, %d GPUs", group, limit, t.Cluster.Size.CPUs, t.Cluster.Size.GPUs)
+	return fmt.Sprintf("concurrency group %s: %d vCPUs, %d GPUs", group, t.Cluster.Size.CPUs, t.Cluster.Size.GPUs)
 }

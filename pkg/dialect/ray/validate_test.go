@@ -68,6 +68,9 @@ func TestValidation(t *testing.T) {
 		}},
 		{"clouds", "byod: {}", "byod: {}\n    cloud_id: a\n    cloud_name: b", []string{"cloud_id and cloud_name are both given, expected one of them"}},
 		{"pip", "byod: {}", "byod: {pip: [1]}", []string{"1 is not of type 'string'"}},
+		{"outside", "working_dir: dir", "working_dir: ../../x", []string{
+			"the working directory ../x leaves the repository", "Cannot load yaml template from ../x/compute.yaml: Path not found.",
+		}},
 		{"smoke type", "    frequency: nightly\n", "    frequency: nightly\n    run: {timeout: x}\n", []string{"'x' is not of type 'integer'"}},
 	} {
 		text := change(t, c.from, c.to)

@@ -1,0 +1,130 @@
+package ray
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// TestTask has a test with everything, and the task that it becomes: nothing that it says is lost.
+func TestTask(t *testing.T) {
+	t.Parallel()
+	s := mustRead(t, `- name: big.aws
+  group: Big tests
+  working_dir: dir
+  frequency: weekly
+  team: core
+  python: "3.11"
+  stable: false
+  alert: tune_tests
+  repeated_run: 2
+  cluster:
+    byod: {type: gpu, post_build_script: foo.sh, pip: [a, b], runtime_env: [X=1]}
+    cluster_compute: compute.yaml
+    cloud_id: cld_1
+    autosuspend_mins: 7
+  run:
+    timeout: 600
+    script: python x.py
+    prepare: python prepare.py
+    prepare_timeout: 30
+    long_running: true
+    artifact_path: out/a.bin
+    wait_for_nodes: {num_nodes: 1}
+`)
+	selection, err := s.Select(Request{Frequency: Weekly, RunUnstable: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := s.Tasks(selection.Steps, TaskOptions{Pool: "ray", Provider: "anyscale", Priority: PriorityHigh})
+	if err != nil || len(tasks) != 2 {
+		t.Fatalf("got %d tasks and %v", len(tasks), err)
+	}
+	got := tasks[1]
+	want := plan.Task{
+		ID: "big_aws_1", Name: "big.aws (1)", Job: "big.aws", Kind: release.Test, Pool: "ray",
+		Variables: map[string]string{
+			"X": "1", "RAY_BACKEND_LOG_JSON": "1", "RAY_DATA_LOG_INTERNAL_STACK_TRACE_TO_STDOUT": "1", "RAY_DATA_AUTOLOAD_PYEXTENSIONTYPE": "1",
+			"ANYSCALE_CLOUD_ID": "cld_1", "RAY_TEST_NAME": "big.aws", "RAY_TEST_PYTHON": "3.11", "RAY_TEST_ALERT": "tune_tests",
+			"RAY_TEST_COMPUTE": "release/dir/compute.yaml", "RAY_TEST_ARTIFACT_PATH": "out/a.bin", "RAY_TEST_AUTOSUSPEND_MINS": "7",
+			"RAY_TEST_IMAGE_TYPE": "gpu", "RAY_TEST_IMAGE_SCRIPT": "foo.sh", "RAY_TEST_IMAGE_PIP": "a\nb", "RAY_TEST_WAIT_NODES": "1",
+			"RAY_TEST_WAIT_TIMEOUT": "3000", "RAY_TEST_PREPARE_TIMEOUT": "30",
+		},
+		Tags:      []string{"env:aws", "python:3.11", "byod:gpu", "type:anyscale_job"},
+		Resources: map[string]float64{"cpu": 4, "nodes": 1}, TimeoutS: 600,
+		Timeouts: release.Timeouts{Command: release.Duration(10 * time.Minute), Prepare: release.Duration(3030 * time.Second)},
+		Retry:    retries(), Stage: "test-1", Group: "Big tests", Team: "core", Owner: "core", Frequency: "weekly", Concurrency: "minuscule",
+		GroupLimit: 128, Priority: 50, SoftFail: true, Prepare: "python prepare.py", Run: "python x.py", LongRunning: true,
+		Lease: release.LeaseRequest{Provider: "anyscale", Nodes: 1}, Directory: "release/dir",
+		Outputs: []plan.Output{{Type: "artifact", Path: "release/dir/out/a.bin", Optional: true}},
+		Why:     "its frequency is weekly; concurrency group minuscule: 4 vCPUs, 0 GPUs",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTaskIDs(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for _, name := range []string{"a.b", "a_b", "a.b", "é", "...", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
+		text.WriteString(strings.Replace(valid, "name: sample", `name: "`+name+`"`, 1))
+	}
+	s := mustRead(t, text.String())
+	selection, err := s.Select(Request{RunPerTest: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := s.Tasks(selection.Steps, TaskOptions{})
+	if err != nil || len(tasks) != 14 {
+		t.Fatalf("got %d tasks and %v", len(tasks), err)
+	}
+	seen := map[release.TaskID]bool{}
+	for _, task := range tasks {
+		if seen[task.ID] || !release.Token(string(task.ID)) {
+			t.Errorf("the id %q of %.40q is used before, or is no id", task.ID, task.Name)
+		}
+		seen[task.ID] = true
+	}
+}
+
+// TestInclude shows that an include is the same as an import.
+func TestInclude(t *testing.T) {
+	t.Parallel()
+	s := suite2024(t)
+	filters, _ := ParseFilters("team:serve\nname:.*aws", Generation2025)
+	selection, err := s.Select(Request{Frequency: Nightly, Filters: filters, RunUnstable: true, RunPerTest: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := s.Tasks(selection.Steps, TaskOptions{Environment: "gce", Pool: "p", Priority: PriorityManual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, skipped, warnings, err := Include(data("2024-11"), "release/release_tests.yaml", map[string]string{
+		"frequency": "nightly", "filter": "team:serve\nname:.*aws", "unstable": "true", "run_per_test": "2", "env": "gce", "pool": "p", "priority": "manual",
+	})
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if len(skipped) != len(selection.Skipped) || len(warnings) != len(s.Warnings) {
+		t.Errorf("got %d left out and %d warnings, want %d and %d", len(skipped), len(warnings), len(selection.Skipped), len(s.Warnings))
+	}
+	for option, value := range map[string]string{
+		"frequency": "x", "filter": "x", "unstable": "x", "run_per_test": "-1", "priority": "x", "colour": "x", "smoke": "maybe", "env": "x",
+	} {
+		if _, _, _, err := Include(data("2024-11"), "release/release_tests.yaml", map[string]string{option: value}); err == nil {
+			t.Errorf("%s: %s is no error", option, value)
+		}
+	}
+	var found Problems
+	if _, _, _, err := Include(tree("- 3\n"), "release/tests.yaml", nil); !errors.As(err, &found) || found[0].Line != 1 {
+		t.Errorf("got %v, want a problem with its place", err)
+	}
+}
