@@ -283,3 +283,41 @@ func (w *talk) fact(run release.RunID, p event.Payload) {
 		w.t.Fatal(err)
 	}
 }
+
+// TestCommentsOfEveryForge hears a comment in the words of each forge, and asks each in its own.
+func TestCommentsOfEveryForge(t *testing.T) {
+	t.Parallel()
+	hub := `{"action":"created","issue":{"number":1,"pull_request":{}},"repository":{"full_name":"acme/widget"},
+		"comment":{"id":7,"body":"/test","user":{"login":"dev","id":5,"type":"User"}}}`
+	lab := fmt.Sprintf(`{"object_kind":"note","user":{"id":5,"username":"dev"},"project":{"path_with_namespace":"acme/widget"},
+		"object_attributes":{"id":7,"note":"/test","noteable_type":"MergeRequest","action":"create"},
+		"merge_request":{"iid":1,"last_commit":{"id":%q}}}`, numbered(1))
+	mac := hmac.New(sha256.New, []byte("s3cr3t"))
+	mac.Write([]byte(hub))
+	for forge, d := range map[string]struct {
+		header http.Header
+		body   string
+		ref    string
+	}{
+		"github": {http.Header{"X-Github-Event": {"issue_comment"}, "X-Hub-Signature-256": {"sha256=" + hex.EncodeToString(mac.Sum(nil))}}, hub, "refs/pull/1/head"},
+		"gitlab": {http.Header{"X-Gitlab-Event": {"Note Hook"}, "X-Gitlab-Token": {"s3cr3t"}}, lab, "refs/merge-requests/1/head"},
+	} {
+		f, stop := forgetest.Start("acme/widget")
+		t.Cleanup(stop)
+		f.Put(forgetest.Pull{Number: 1, Head: string(numbered(1)), Branch: "feature/x", From: "acme/widget", Into: "master"})
+		f.Allow("dev", "write")
+		f.Allow("5", "write")
+		p := widget()
+		p.Forge, p.BaseURL, p.Token = forge, f.URL, "forge"
+		w := newWorld(t, Config{Projects: []Project{p}}, remote{}, bus.Options{})
+		w.run()
+		if got := w.post("/hooks/"+forge, d.header, strings.NewReader(d.body)); got.code != http.StatusAccepted || got.Event == "" {
+			t.Fatalf("%s: %d %s", forge, got.code, got.text)
+		}
+		w.until("the change", func(all []event.Event) bool { return len(of[event.ChangeReceived](all)) == 1 })
+		c := of[event.ChangeReceived](w.facts())[0].Data.(event.ChangeReceived).Change
+		if c.Forge != forge || c.Ref != d.ref || c.Commit != numbered(1) || c.Kind != release.Comment {
+			t.Errorf("%s: %+v", forge, c)
+		}
+	}
+}
