@@ -25,7 +25,7 @@ func sections() []section {
 		{"A schedule", reflect.TypeFor[Schedule](), ""},
 		{"An environment", reflect.TypeFor[Environment](), "The order in which variables win: those of the environment that `--env` chooses, the job's `env`, those of the\nenvironment named `default`, those of the pool."},
 		{"A pool", reflect.TypeFor[Pool](), "The pools are tried in order and the first that takes a task gets it. A task that no pool takes is an error, which lists\nwhat was tried."},
-		{"A rule of changed", reflect.TypeFor[Rule](), ""},
+		{"A rule of changed", reflect.TypeFor[Rule](), changedText},
 		{"A job", reflect.TypeFor[Job](), ""},
 		{"needs", reflect.TypeFor[needsMap](), needsText},
 		{"An output", reflect.TypeFor[Output](), ""},
@@ -36,6 +36,10 @@ func sections() []section {
 		{"A target", reflect.TypeFor[targetKeys](), "All other keys are options of the kind, texts that may hold templates. What begins with `$` is the name of a secret or a\nvariable of the publisher, looked up where it publishes and never in a plan. What each kind takes stands in [targets.md](targets.md)."},
 	}
 }
+
+const changedText = "The rules have a test: a file `sluice.changed.test` beside the definition, which `sluice lint` runs. Each line is a path and\n" +
+	"the jobs that its rule names: `src/a.py: wheel`, `docs/index.md:` for none, `Makefile: *` for every job. A line that begins\n" +
+	"with # is a comment. A line that does not hold is an error of lint, with the rule that said otherwise."
 
 const needsText = "With a matrix on both sides, a task needs those tasks of the other job that agree with it on every key that both have:\n" +
 	"`wheel (3.12, linux)` needs `lock (3.12)`; an image without a matrix needs every wheel. A need that agrees with nothing is\n" +
