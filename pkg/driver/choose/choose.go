@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/driver"
 	"github.com/sluiceci/sluice/pkg/driver/container"
+	"github.com/sluiceci/sluice/pkg/driver/ssh"
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
@@ -19,6 +21,7 @@ type Config struct {
 
 	Local     Local     `yaml:"local"`
 	Container Container `yaml:"container"`
+	SSH       SSH       `yaml:"ssh"`
 }
 
 // Local configures processes of this machine.
@@ -33,6 +36,20 @@ type Container struct {
 	Pull    string `yaml:"pull"`    // "missing", "never" or "always"; "missing" when empty
 	Network string `yaml:"network"` // that tasks get which ask for one; the engine's default when empty
 	User    string `yaml:"user"`    // "uid:gid"; the owner of the workspace when empty
+}
+
+// SSH configures a host that is reached over SSH.
+type SSH struct {
+	Address    string        `yaml:"address"`     // "node7" or "node7:2222"
+	User       string        `yaml:"user"`        //
+	KeyFile    string        `yaml:"key_file"`    // private, without a passphrase
+	KnownHosts string        `yaml:"known_hosts"` // file of keys that hosts are known by
+	Dir        string        `yaml:"dir"`         // on the host; ".sluice" in the account's home when empty
+	Shared     bool          `yaml:"shared"`      // the host sees the executor's files at the same paths
+	Path       string        `yaml:"path"`        // PATH of tasks that state none; the host's own when empty
+	KeepAlive  time.Duration `yaml:"keep_alive"`  // between signs of life; 10s when 0
+	Patience   time.Duration `yaml:"patience"`    // with a host that is away while a task runs there; 5m when 0
+	Orphan     time.Duration `yaml:"orphan"`      // after which a host that hears nothing ends the task; 10m when 0
 }
 
 // Options are what the executor itself gives to its driver.
@@ -54,6 +71,7 @@ func Table() []Kind {
 	return []Kind{
 		{"local", "processes of this machine, in a sandbox if asked", openLocal},
 		{"container", "containers of a Docker Engine: docker or podman", openContainer},
+		{"ssh", "another machine, such as bare metal; survives lost connections", openSSH},
 	}
 }
 
@@ -71,8 +89,11 @@ func Open(ctx context.Context, config Config, options Options) (driver.Site, err
 		return nil, fault.New(fault.Invalid, "cannot open a driver of kind %q: expected one of %s", config.Kind, names(table))
 	}
 	site, err := table[i].open(ctx, config, options)
-	if err != nil || config.Limits == (driver.Limits{}) {
-		return site, err
+	if err != nil {
+		return nil, err
+	}
+	if config.Limits == (driver.Limits{}) {
+		return site, nil
 	}
 	return limited{site, config.Limits}, nil
 }
@@ -104,5 +125,13 @@ func openContainer(ctx context.Context, c Config, o Options) (driver.Site, error
 	return container.Open(ctx, container.Options{
 		Host: c.Container.Host, Image: c.Container.Image, Pull: c.Container.Pull, Network: c.Container.Network,
 		User: c.Container.User, Place: o.Place, Log: o.Log,
+	})
+}
+
+func openSSH(_ context.Context, c Config, o Options) (driver.Site, error) {
+	h := c.SSH
+	return ssh.Open(ssh.Options{
+		Address: h.Address, User: h.User, KeyFile: h.KeyFile, KnownHosts: h.KnownHosts, Dir: h.Dir, Shared: h.Shared, Path: h.Path,
+		KeepAlive: h.KeepAlive, Patience: h.Patience, Orphan: h.Orphan, Place: o.Place, Log: o.Log,
 	})
 }

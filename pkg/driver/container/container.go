@@ -119,15 +119,15 @@ func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Process, e
 		driver: d, spec: spec, name: "sluice-" + d.instance + "-" + strconv.FormatInt(d.count.Add(1), 10),
 		news: newNews(), copied: make(chan copied, 1), done: make(chan struct{}), exit: driver.Exit{Image: image.digest},
 	}
+	p.ending.Ask, p.ending.Kill = p.askToEnd, p.kill
 	if !d.add(p) {
 		return nil, errClosed
 	}
 	if err := p.start(ctx, image); err != nil {
-		p.remove()
-		d.forget(p)
+		p.abandon()
 		return nil, err
 	}
-	p.unwatch = context.AfterFunc(ctx, func() { p.end(context.Cause(ctx), spec.Patience()) })
+	p.unwatch = context.AfterFunc(ctx, func() { p.ending.End(context.Cause(ctx), spec.Patience()) })
 	go p.run()
 	return p, nil
 }
@@ -144,7 +144,7 @@ func (d *Driver) Close() error {
 	}
 	d.mu.Unlock()
 	for _, p := range all {
-		p.end(errClosed, 0)
+		p.ending.End(errClosed, 0)
 	}
 	for _, p := range all {
 		p.Wait()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -29,12 +28,7 @@ type process struct {
 	unwatch func() bool
 	done    chan struct{}
 	exit    driver.Exit // written before done is closed
-
-	mu     sync.Mutex
-	gone   bool
-	cause  error
-	killer *time.Timer
-	over   time.Time
+	ending  driver.Ending
 }
 
 // copied is how the copy of the output ended.
@@ -109,7 +103,7 @@ const idle = 10 * time.Second
 type patient struct{ process *process }
 
 func (r *patient) Read(b []byte) (int, error) {
-	if r.process.isOver() {
+	if r.process.ending.Over() {
 		_ = r.process.stream.Conn.SetReadDeadline(time.Now().Add(idle))
 	}
 	return r.process.stream.Reader.Read(b)
@@ -167,7 +161,7 @@ func (p *process) run() {
 	p.await()
 	p.exit.Ended = time.Now()
 	p.unwatch()
-	p.finish()
+	p.exit.Cause = p.ending.Finish()
 	p.drain()
 	p.exit.Memory = p.exit.Memory || p.news.outOfMemory()
 	p.remove()
@@ -205,19 +199,11 @@ func (p *process) ask(cause error) {
 			return
 		}
 		if err == nil { // Its output cannot be had any more: what it does is lost.
-			p.end(fault.New(fault.Transient, "cannot follow container %s: the engine's connection broke: %w", p.name, cause), p.spec.Patience())
+			p.ending.End(fault.New(fault.Transient, "cannot follow container %s: the engine's connection broke: %w", p.name, cause), p.spec.Patience())
 		}
 	}
 	p.exit.Code = -1
-	p.lost(fault.New(fault.Transient, "cannot say how container %s ended: %w", p.name, cause))
-}
-
-func (p *process) lost(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.cause == nil {
-		p.cause = err
-	}
+	p.ending.Blame(fault.New(fault.Transient, "cannot say how container %s ended: %w", p.name, cause))
 }
 
 // look asks whether the kernel killed it for its memory. Docker knows; podman does not, there the script tells.
@@ -230,39 +216,7 @@ func (p *process) look() {
 	}
 }
 
-// end asks all processes of the container to end and kills them when the grace is over. The first cause is the one that
-// is told.
-func (p *process) end(cause error, grace time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.gone || (p.cause != nil && !time.Now().Add(grace).Before(p.over)) {
-		return
-	}
-	first := p.cause == nil
-	if first {
-		p.cause = cause
-	}
-	p.over = time.Now().Add(grace)
-	if p.killer != nil {
-		p.killer.Stop()
-	}
-	p.killer = time.AfterFunc(grace, p.kill)
-	if first && grace > 0 {
-		go p.askToEnd()
-	}
-}
-
-// finish forbids further signals and writes down who ended it.
-func (p *process) finish() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.gone = true
-	p.exit.Cause = p.cause
-	if p.killer != nil {
-		p.killer.Stop()
-	}
-}
-
+// askToEnd asks all processes of the container to end.
 func (p *process) askToEnd() {
 	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	defer cancel()
@@ -270,22 +224,16 @@ func (p *process) askToEnd() {
 	if err == nil {
 		_, err = p.driver.engine.ExecStart(ctx, made.ID, client.ExecStartOptions{Detach: true})
 	}
-	if err != nil && !p.isOver() {
+	if err != nil && !p.ending.Over() {
 		p.driver.log.Warn("cannot ask a container to end: it will be killed when its grace is over", "container", p.name, "err", err)
 	}
-}
-
-func (p *process) isOver() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.gone
 }
 
 // kill kills, and tries again while the engine cannot.
 func (p *process) kill() {
 	const unusual = 5
 	began := time.Now()
-	for try := 0; !p.isOver() && time.Since(began) < p.driver.options.Patience; time.Sleep(retryTime) {
+	for try := 0; !p.ending.Over() && time.Since(began) < p.driver.options.Patience; time.Sleep(retryTime) {
 		ctx, cancel := context.WithTimeout(context.Background(), openTime)
 		_, err := p.driver.engine.ContainerKill(ctx, p.name, client.ContainerKillOptions{Signal: "SIGKILL"})
 		cancel()
@@ -306,6 +254,14 @@ func (p *process) drain() {
 	result := <-p.copied
 	p.exit.Err = errors.Join(p.exit.Err, result.failed)
 	p.exit.Truncated = result.broken != nil
+}
+
+// abandon gives up a container that did not start.
+func (p *process) abandon() {
+	p.ending.Finish()
+	p.remove()
+	p.driver.forget(p)
+	close(p.done)
 }
 
 // remove removes the container, whatever became of it.

@@ -275,11 +275,15 @@ func testMuchOutput(t *testing.T, d driver.Driver) {
 
 func testMany(t *testing.T, d driver.Driver) {
 	var all sync.WaitGroup
-	for i := range 24 {
+	dirs := make([]string, 24) // Each its own: a driver may send all of it away and replace it by what comes back.
+	for i := range dirs {
+		dirs[i] = t.TempDir()
+	}
+	for i := range dirs {
 		all.Go(func() {
 			var out bytes.Buffer
 			p, err := d.Start(t.Context(), driver.Spec{
-				Args: []string{"sh", "-c", fmt.Sprintf("echo %d; exit %d", i, i%3)}, Dir: os.TempDir(), Output: &out,
+				Args: []string{"sh", "-c", fmt.Sprintf("echo %d; exit %d", i, i%3)}, Dir: dirs[i], Output: &out,
 			})
 			if err != nil {
 				t.Error(err)

@@ -49,10 +49,13 @@ func mark(t *testing.T) string { return fmt.Sprintf("%d@%s@", os.Getpid(), t.Nam
 // NoneLeft fails when something that carries the test's mark runs. It sees nothing where there is no /proc.
 func NoneLeft(t *testing.T) {
 	t.Helper()
-	if left := marked(mark(t)); len(left) > 0 {
-		t.Errorf("still running: %s", strings.Join(left, "; "))
+	if left := Left(t); left != "" {
+		t.Errorf("still running: %s", left)
 	}
 }
+
+// Left tells what carries the test's mark and runs; "" when nothing does.
+func Left(t *testing.T) string { return strings.Join(marked(mark(t)), "; ") }
 
 // marked lists living processes with a mark in their environment. Zombies have none.
 func marked(mark string) []string {
