@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -69,7 +70,7 @@ func (t *Table) supplied(provider string) bool {
 
 // of lists the places of a provider, by name.
 func (t *Table) of(provider string) []*place {
-	i, _ := slices.BinarySearchFunc(t.order, provider, func(p *place, s string) int { return cmp.Compare(p.name.provider, s) })
+	i := t.first(provider)
 	end := i
 	for end < len(t.order) && t.order[end].name.provider == provider {
 		end++
@@ -77,17 +78,34 @@ func (t *Table) of(provider string) []*place {
 	return t.order[i:end]
 }
 
-// matching lists the places that will do for a claim, by name.
+// first is where the places of a provider begin.
+func (t *Table) first(provider string) int {
+	i, _ := slices.BinarySearchFunc(t.order, provider, func(p *place, s string) int { return cmp.Compare(p.name.provider, s) })
+	return i
+}
+
+// matching lists the places that will do for a claim, by name. Claims that name the same places share one list.
 func (t *Table) matching(c *claim) []*place {
-	if c.offer != t.offer {
-		c.places, c.offer = nil, t.offer
-		for _, p := range t.of(c.Request.Provider) {
-			if p.offered(c.Request) {
-				c.places = append(c.places, p)
+	if c.offer == t.offer {
+		return c.places
+	}
+	r := c.Request
+	list, known := t.matches[nameRequest(r)]
+	if !known {
+		for _, p := range t.of(r.Provider) {
+			if p.offered(r) {
+				list = append(list, p)
 			}
 		}
+		t.matches[nameRequest(r)] = list
 	}
-	return c.places
+	c.places, c.offer = list, t.offer
+	return list
+}
+
+// nameRequest is the same for requests that name the same places.
+func nameRequest(r release.LeaseRequest) string {
+	return fmt.Sprintf("%s %t %q", r.Provider, r.Shared, r.Places)
 }
 
 // offered reports whether a place is one of those that a request names.

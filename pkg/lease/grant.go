@@ -100,7 +100,10 @@ func (t *Table) known(provider string) bool {
 	return t.registered(provider)
 }
 
-func (t *Table) registered(provider string) bool { return len(t.of(provider)) > 0 }
+func (t *Table) registered(provider string) bool {
+	i := t.first(provider)
+	return i < len(t.order) && t.order[i].name.provider == provider
+}
 
 // claim notes an ask in its turn.
 func (t *Table) claim(ask Ask, now time.Time) *claim {

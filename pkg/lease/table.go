@@ -25,6 +25,7 @@ type Table struct {
 	epoch    uint64 // moves with anything that may change what is available
 	offer    uint64 // moves when places are registered
 	supplies map[string]supply
+	matches  map[string][]*place // of this offer, by what is requested
 	limits   limits
 	watch    watch
 }
@@ -38,7 +39,7 @@ func (n name) String() string { return n.provider + "/" + n.place }
 func New(cfg Config) *Table {
 	return &Table{
 		cfg: cfg.withDefaults(), places: map[name]*place{}, holds: map[event.AttemptRef][]*place{},
-		claims: map[event.AttemptRef]*claim{}, offer: 1, supplies: map[string]supply{},
+		claims: map[event.AttemptRef]*claim{}, offer: 1, supplies: map[string]supply{}, matches: map[string][]*place{},
 	}
 }
 
@@ -80,6 +81,7 @@ func (t *Table) Apply(e event.Event) {
 	switch p := e.Data.(type) {
 	case event.PlaceRegistered:
 		t.offer++
+		clear(t.matches)
 		t.add(name{p.Provider, p.Place}, f)
 	case event.PlaceChanged:
 		t.add(name{p.Provider, p.Place}, f)
