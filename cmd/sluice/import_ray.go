@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/client"
 	"github.com/sluiceci/sluice/pkg/dialect/ray"
+	"github.com/sluiceci/sluice/pkg/plan"
 )
 
 // importRay are the flags of `sluice import ray`.
@@ -51,6 +52,7 @@ func importRayCommand() *cobra.Command {
 	f.BoolVar(&o.smoke, "smoke", false, "run the smoke test of a test that has one")
 	f.BoolVar(&o.request.RunUnstable, "unstable", false, "unstable tests too")
 	f.BoolVar(&o.request.RunJailed, "jailed", false, "jailed tests too")
+	f.BoolVar(&o.request.NoKuberay, "no-kuberay", false, "leave out the tests that run on Kubernetes, whose names have .kuberay")
 	f.IntVar(&o.runPerTest, "run-per-test", 0, "run each test at least so often")
 	f.StringVar(&o.tasks.Environment, "env", "", "environment of every test, instead of its own")
 	f.StringVar(&o.priority, "priority", "default", "default, manual, high or highest")
@@ -248,7 +250,7 @@ func (o *importRay) show(out io.Writer, suite *ray.Suite) error {
 		warnings[i] = w.String()
 	}
 	result := newImported(tasks, selection.Skipped, warnings)
-	if err := result.print(out, o.format, func(w io.Writer) { rayTable(w, suite, selection) }); err != nil {
+	if err := result.print(out, o.format, func(w io.Writer) { rayTable(w, suite, selection, tasks) }); err != nil {
 		return err
 	}
 	if empty != nil {
@@ -258,29 +260,31 @@ func (o *importRay) show(out io.Writer, suite *ray.Suite) error {
 }
 
 // rayTable prints the steps by group.
-func rayTable(out io.Writer, suite *ray.Suite, s *ray.Selection) {
+func rayTable(out io.Writer, suite *ray.Suite, s *ray.Selection, tasks []plan.Task) {
 	_, _ = fmt.Fprintf(out, "%d definitions, %d tests: %d selected as %d tasks in %d groups, %d left out\n",
 		suite.Definitions, len(suite.Tests), len(s.Picked), len(s.Steps), len(s.Groups()), len(s.Skipped))
 	for _, group := range s.Groups() {
 		_, _ = fmt.Fprintf(out, "\n%s\n", client.Line(group))
 		w := tabwriter.NewWriter(out, 2, 8, 3, ' ', 0)
-		for _, step := range s.Steps {
+		for i, step := range s.Steps {
 			if step.Test.Group == group {
-				rayRow(w, step)
+				rayRow(w, step, tasks[i])
 			}
 		}
 		_ = w.Flush()
 	}
 }
 
-func rayRow(w io.Writer, step ray.Step) {
+func rayRow(w io.Writer, step ray.Step, task plan.Task) {
 	t := step.Test
-	b := t.Budget()
-	stability := ""
+	group, stability := "", ""
+	if task.Concurrency != "" {
+		group = fmt.Sprintf("%s of %d", task.Concurrency, task.GroupLimit)
+	}
 	if !t.Stable {
 		stability = "unstable"
 	}
-	_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%d nodes, %d vCPUs, %d GPUs\t%s of %d\t%s\t%s\n", client.Line(t.Label(step)), client.Line(t.Team),
-		client.Line(t.Env), t.Cluster.Size.Nodes, t.Cluster.Size.CPUs, t.Cluster.Size.GPUs, b.Group, b.AtOnce(),
+	_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\t%d nodes, %d vCPUs, %d GPUs\t%s\t%s\t%s\n", client.Line(task.Name), client.Line(t.Team),
+		client.Line(t.Env), t.Cluster.Size.Nodes, t.Cluster.Size.CPUs, t.Cluster.Size.GPUs, group,
 		time.Duration(t.Run.Timeout)*time.Second, stability)
 }

@@ -28,8 +28,7 @@ type Request struct {
 	RunUnstable bool
 	Jail        func(test string) Jail // nil: no test is jailed
 	RunPerTest  int                    // run each test at least so often
-
-	Environment string // for every test, instead of its own
+	NoKuberay   bool                   // leave out the tests that run on Kubernetes
 }
 
 // Step is one run of a test.
@@ -72,6 +71,9 @@ func (s *Suite) Select(r Request) (*Selection, error) {
 func (r Request) pick(t *Test) (*Test, string) {
 	if ok, why := r.Filters.Match(t); !ok {
 		return nil, why
+	}
+	if r.NoKuberay && strings.Contains(t.Name, ".kuberay") {
+		return nil, "it runs on Kubernetes, which is left out"
 	}
 	if r.Jail != nil && !r.RunJailed {
 		if j := r.Jail(t.Name); j.holds() {

@@ -29,11 +29,17 @@ type computeFile struct {
 	guessed []*pyyaml.Node
 }
 
+const maxCompute = 2_000 // compute files of all tests together
+
 // size reads the compute file of a test, once for all tests that use it, and notes what is wrong with it.
 func (im *importer) size(t *Test) {
 	name := t.ComputePath()
 	key := name + "\x00" + t.Cluster.CloudID + "\x00" + t.Env
 	c := im.compute[key]
+	if c == nil && len(im.compute) == maxCompute {
+		im.fail(place(t.node, "cluster", "cluster_compute"), t.Name, "the tests name more than %d compute files", maxCompute)
+		return
+	}
 	if c == nil {
 		c = im.load(name, t)
 		im.compute[key] = c

@@ -7,8 +7,11 @@ import (
 	"github.com/sluiceci/sluice/pkg/dialect/ray/pyyaml"
 )
 
-// maxTests bounds what variations and matrices may expand to.
-const maxTests = 10_000
+// The bounds of what the definitions of a file may expand to.
+const (
+	maxTests  = 10_000
+	maxValues = 500_000 // of all tests together
+)
 
 // raw is one test after expansion, before anything is known about its keys.
 type raw struct {
@@ -25,6 +28,8 @@ type expander struct {
 	definitions int
 	modern      bool // DEFAULTS or a matrix was used, which Ray knows since 2025
 	out         []raw
+	values      int // of what was expanded so far
+	full        bool
 }
 
 // file expands a file's definitions in order.
@@ -38,6 +43,9 @@ func (x *expander) file(root *pyyaml.Node) {
 		return
 	}
 	for _, one := range root.Items {
+		if x.full {
+			return
+		}
 		if one.Kind != pyyaml.Map {
 			x.fail(one.At, "", "%s is not of type 'object'", pyyaml.Repr(one))
 			continue
@@ -88,13 +96,34 @@ func nameOf(n *pyyaml.Node) string {
 	return pyyaml.Str(name)
 }
 
+// add keeps a test, unless the file has expanded to too much; then it is said once and nothing more is expanded.
 func (x *expander) add(r raw) {
-	if len(x.out) == maxTests {
-		x.fail(r.node.At, r.definition, "the file expands to more than %d tests", maxTests)
+	if x.full {
+		return
 	}
-	if len(x.out) < maxTests {
-		x.out = append(x.out, r)
+	x.values += values(r.node, maxValues)
+	if len(x.out) == maxTests || x.values > maxValues {
+		x.full = true
+		x.fail(r.node.At, r.definition, "the file expands to more than %d tests or %d values", maxTests, maxValues)
+		return
 	}
+	x.out = append(x.out, r)
+}
+
+// values counts the values of a tree, up to about limit.
+func values(n *pyyaml.Node, limit int) int {
+	total := 1
+	for _, item := range n.Items {
+		if total <= limit {
+			total += values(item, limit-total)
+		}
+	}
+	for _, e := range n.Entries {
+		if total <= limit {
+			total += 1 + values(e.Value, limit-total)
+		}
+	}
+	return total
 }
 
 // merged lays one map over another and notes where that is not possible.
@@ -121,6 +150,9 @@ func (x *expander) variations(n *pyyaml.Node) {
 		return
 	}
 	for _, v := range list.Items {
+		if x.full {
+			return
+		}
 		if v.Kind != pyyaml.Map {
 			x.fail(v.At, name, "%s is not of type 'object'", pyyaml.Repr(v))
 			continue

@@ -200,6 +200,14 @@ func TestJail(t *testing.T) {
 	}
 }
 
+func TestKuberay(t *testing.T) {
+	t.Parallel()
+	s := mustRead(t, strings.Replace(valid, "name: sample", "name: sample.kuberay.gce", 1)+valid)
+	if got, err := s.Select(Request{NoKuberay: true}); err != nil || shown(got) != "sample" {
+		t.Errorf("got %q and %v", shown(got), err)
+	}
+}
+
 func TestPattern(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 )
 
 // Include is what "include: [{ray: FILE, …}]" of a sluice.yaml stands for: the tests of a file, as tasks. The options are
-// those of `sluice import ray`, with "_" for "-": frequency, filter (lines of attr:regex), smoke, unstable, jailed, env,
-// run_per_test, pool, provider, priority. Problems of the suite are a Problems error; warnings are one line each.
+// those of `sluice import ray`, with "_" for "-": frequency, filter (lines of attr:regex), smoke, unstable, jailed, no_kuberay,
+// env, run_per_test, pool, provider, priority. Problems of the suite are a Problems error; warnings are one line each.
 func Include(files fs.FS, file string, options map[string]string) (tasks []plan.Task, skipped []plan.Skipped, warnings []string, err error) {
 	r, o, err := includeOptions(options)
 	if err != nil {
@@ -54,6 +54,7 @@ func includeOptions(options map[string]string) (r Request, o TaskOptions, err er
 		"smoke":        truthOption("smoke", &r.PreferSmoke),
 		"unstable":     truthOption("unstable", &r.RunUnstable),
 		"jailed":       truthOption("jailed", &r.RunJailed),
+		"no_kuberay":   truthOption("no_kuberay", &r.NoKuberay),
 		"env":          func(v string) error { o.Environment = v; return nil },
 		"pool":         func(v string) error { o.Pool = v; return nil },
 		"provider":     func(v string) error { o.Provider = v; return nil },

@@ -58,6 +58,9 @@ func pick(axes []axis, i, total int) []binding {
 }
 
 func (x *expander) combination(base *pyyaml.Node, name string, values []binding) {
+	if x.full {
+		return
+	}
 	r := raw{node: replaceAll(base, values), definition: name, matrix: map[string]string{}}
 	for _, b := range values {
 		r.matrix[b.name] = b.value

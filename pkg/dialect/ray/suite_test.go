@@ -259,7 +259,11 @@ func TestSuite2025(t *testing.T) {
 			t.Errorf("%s: its runtime_env is %v", one.Name, one.Cluster.Byod.RuntimeEnv)
 		}
 	}
-	t.Logf("%d definitions, %d tests", s.Definitions, len(s.Tests))
+	// Seen by replaying the expansion in Python.
+	frequencies := counts(s.Tests, func(t *Test) string { return string(t.Frequency) })
+	if s.Definitions != 29 || !maps.Equal(frequencies, map[string]int{"nightly": 51, "manual": 8}) {
+		t.Errorf("got %d definitions and %v, want 29, 51 nightly and 8 manual", s.Definitions, frequencies)
+	}
 }
 
 func BenchmarkImport(b *testing.B) {

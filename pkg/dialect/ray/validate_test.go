@@ -191,6 +191,7 @@ func TestOtherFiles(t *testing.T) {
 		"YAML":      {"- [", "cannot read YAML"},
 		"not UTF-8": {"- name: \xff", "not UTF-8"},
 		"many":      {many, "required property"},
+		"wide":      {wide(), "expands to more than"},
 	} {
 		s, found := read(c.text, Options{})
 		if len(found) == 0 || len(found) > maxProblems || !strings.Contains(found.Error(), c.want) || s == nil {
@@ -202,6 +203,37 @@ func TestOtherFiles(t *testing.T) {
 	}
 	if _, err := Import(tree(valid), nil, Options{}); err == nil {
 		t.Error("an import of nothing is an error")
+	}
+}
+
+// wide lays a DEFAULTS of many keys under many small definitions.
+func wide() string {
+	var b strings.Builder
+	b.WriteString("- name: DEFAULTS\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "  key%d: 1\n", i)
+	}
+	for i := range 5000 {
+		fmt.Fprintf(&b, "- name: t%d\n", i)
+	}
+	return b.String()
+}
+
+// TestSeveralFiles shows that DEFAULTS end with their file, and that files keep their order.
+func TestSeveralFiles(t *testing.T) {
+	t.Parallel()
+	files := tree("- {name: DEFAULTS, group: first, stable: false}\n" + valid)
+	files["release/more.yaml"] = &fstest.MapFile{Data: []byte(strings.Replace(change(t, "name: sample", "name: other"), "  group: g\n", "", 1))}
+	s, err := Import(files, []string{"release/tests.yaml", "release/more.yaml"}, Options{})
+	if err != nil || !slices.Equal(names(s.Tests), []string{"sample", "other"}) {
+		t.Fatalf("got %v and %v", names(s.Tests), err)
+	}
+	if first, second := s.Tests[0], s.Tests[1]; first.Stable || first.Group != "g" || !second.Stable || second.Group != DefaultGroup {
+		t.Errorf("got %v %s and %v %s", first.Stable, first.Group, second.Stable, second.Group)
+	}
+	both, err := Import(data(""), []string{"2024-11/release/release_tests.yaml", "2025-08/release/release_data_tests.yaml"}, Options{})
+	if err != nil || len(both.Tests) <= 313 {
+		t.Errorf("got %d tests and %v", len(both.Tests), err)
 	}
 }
 
