@@ -90,14 +90,16 @@ func (v Verdict) platform() bool {
 	}
 }
 
-// Retries is the policy that Sluice's scheduler has for Ray's tests: the platform's faults after 30 to 90 minutes, held
-// by a timer and not by a runner; the product's never.
+// Retries is the policy that Sluice's scheduler has for Ray's tests: what is a matter of capacity is tried again after 30
+// to 90 minutes, held by a timer and not by a runner; what a machine did, sooner; what the product did, never.
 func Retries() []release.Retry {
-	const soon, late = release.Duration(30 * time.Minute), release.Duration(90 * time.Minute)
 	return []release.Retry{
-		{Class: release.ClassInfraTimeout, Limit: 1, Wait: soon, Max: late},
-		{Class: release.ClassInfra, Limit: 1, Wait: soon, Max: late},
-		{Class: release.ClassSetup, Limit: 1, Wait: soon, Max: late},
+		{Class: release.ClassLost, Limit: 1},
+		{Class: release.ClassInfra, Limit: 1, Wait: release.Duration(time.Minute), Max: release.Duration(10 * time.Minute)},
+		{
+			Class: release.ClassInfraTimeout, Limit: 1, Backoff: release.Random,
+			Wait: release.Duration(30 * time.Minute), Max: release.Duration(90 * time.Minute),
+		},
 	}
 }
 

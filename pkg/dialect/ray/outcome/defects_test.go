@@ -40,7 +40,7 @@ func TestDefect05RetriesAreAlive(t *testing.T) {
 		}
 	}
 	r := alive[release.ClassInfraTimeout]
-	if r.Limit < 1 || r.Wait.Std() != 30*time.Minute || r.Max.Std() != 90*time.Minute {
+	if r.Limit < 1 || r.Backoff != release.Random || r.Wait.Std() != 30*time.Minute || r.Max.Std() != 90*time.Minute {
 		t.Errorf("infra_timeout: %+v", r)
 	}
 }
