@@ -84,6 +84,7 @@ func (s *State) settle(t *task) {
 		s.hold(t, j.phase == dispatched || j.phase == running)
 		s.say(t, j)
 	}
+	s.redoom(t)
 	s.wake(t, j.wake)
 }
 

@@ -31,7 +31,7 @@ func (s *State) applyDraining(e event.ExecutorDraining, m mark) {
 	s.drains[e.Key()] = draining{at: m.at, deadline: stampOf(e.Deadline), reason: clip(e.Reason)}
 	if x := s.fleet[e.Key()]; x != nil {
 		s.hear(x)
-		for h := range x.running {
+		for _, h := range x.inHand() {
 			s.touch(h.task)
 		}
 	}
@@ -43,6 +43,14 @@ func (s *State) leaving(x *executor) bool {
 	return drains || x.beat.Draining
 }
 
+// leaves says why an executor takes no more work.
+func (s *State) leaves(x *executor) string {
+	if d, drains := s.drains[x.key()]; drains && x.beat.Reason == "" {
+		return d.reason
+	}
+	return x.beat.Reason
+}
+
 // stranded says why an attempt will not end where it runs: its executor ends before, as far as anybody can tell. So its
 // work moves at once, and not when the executor is gone. Otherwise it returns when to look again.
 func (s *State) stranded(t *task, a *attempt) (reason string, again stamp) {
@@ -50,18 +58,22 @@ func (s *State) stranded(t *task, a *attempt) (reason string, again stamp) {
 	if !drains {
 		return "", 0
 	}
-	if d.deadline > s.now && s.endsBy(t, a, d.deadline) {
-		return "", d.deadline
+	if d.deadline > s.now {
+		if again := s.endsBy(t, a, d.deadline); again > 0 {
+			return "", again
+		}
 	}
 	return "executor " + a.executor.name + " is draining" + because(d.reason) + " and does not end it in time", 0
 }
 
 // endsBy reports whether an attempt is expected to have ended at a moment, by what its task took before, or must have, by
-// its timeouts.
-func (s *State) endsBy(t *task, a *attempt, at stamp) bool {
-	if took, known := s.typical(t); known && s.now < a.started.at.plus(took) {
-		return a.started.at.plus(took) <= at
+// its timeouts: it returns until when that may be believed, or zero.
+func (s *State) endsBy(t *task, a *attempt, at stamp) stamp {
+	if end := s.expectedEnd(t, a); end > 0 && end <= at {
+		return end
 	}
-	limits := t.timeouts()
-	return limits.Command > 0 && s.bounds(t, a) <= at
+	if t.timeouts().Command > 0 && s.bounds(t, a) <= at {
+		return at
+	}
+	return 0
 }

@@ -9,7 +9,7 @@ import (
 // fault, and whatever else happens the run is a failure. The platform's fault settles nothing: the product may yet turn
 // out to be at fault too.
 func (r *run) settled() bool {
-	return r.planned != nil && !r.planned.KeepGoing && r.counts.dooms > 0 && r.opened == nil
+	return r.planned != nil && !r.planned.KeepGoing && r.dooms > 0 && r.opened == nil
 }
 
 // pointless reports whether there is no point in starting a task. What cleans up has its point whatever happened.
@@ -35,9 +35,9 @@ func (s *State) redoom(t *task) {
 	r := t.run
 	before := r.settled()
 	if now {
-		r.counts.dooms++
+		r.dooms++
 	} else {
-		r.counts.dooms--
+		r.dooms--
 	}
 	r.findDoomed(t)
 	if r.settled() != before {
@@ -62,10 +62,27 @@ func (r *run) findDoomed(t *task) {
 }
 
 func (t *task) judgeDoom() bool {
-	if t.status != failed && t.status != excused || !t.required && (t.status == excused || !t.build()) {
+	if !t.required && (!t.build() || t.spec.softFail) {
 		return false
 	}
-	return t.verdict().outcome == release.Failure
+	switch t.status {
+	case failed, excused:
+		return t.verdict().outcome == release.Failure
+	case open: // its verdict may be on its way: until it is stored nothing is begun in vain
+		v, concludes := t.concluding()
+		return concludes && v.Outcome == release.Failure && !v.Moot
+	default:
+		return false
+	}
+}
+
+// concluding is the verdict that is decided and no fact yet.
+func (t *task) concluding() (event.TaskConcluded, bool) {
+	if t.want == nil {
+		return event.TaskConcluded{}, false
+	}
+	v, is := t.want.say.(event.TaskConcluded)
+	return v, is
 }
 
 // moot reports whether a task was not started because the outcome was settled in a round, or in one before it.

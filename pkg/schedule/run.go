@@ -20,6 +20,7 @@ type run struct {
 	alarm  stamp
 	counts counts
 	delays int32 // retries that are decided and no facts yet
+	dooms  int32 // tasks whose failure decides the outcome, or is about to
 	doomed *task // one of those whose failure decides the outcome
 
 	planned     *event.RunPlanned
@@ -53,7 +54,6 @@ type counts struct {
 	badBuilds  int32 // concluded, and their failure matters
 	openTests  int32 // required tests that have not ended, known or not
 	running    int32 // attempts started and not finished
-	dooms      int32 // tasks whose failure decides the outcome
 	delayed    int32 // retries of this round
 }
 

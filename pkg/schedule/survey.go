@@ -44,7 +44,7 @@ func Survey(s *State) []Pool {
 		p.Running += len(x.running)
 		p.Executors = append(p.Executors, Executor{
 			Name: x.name, Host: x.beat.Host, Slots: int(x.beat.Slots), Running: len(x.running), Alive: s.alive(x),
-			Draining: x.beat.Draining, Reason: x.beat.Reason, Seen: x.seen.time(),
+			Draining: s.leaving(x), Reason: s.leaves(x), Seen: x.seen.time(),
 		})
 	}
 	slices.Sort(names)
