@@ -7,7 +7,6 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/robfig/cron/v3"
 
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -133,8 +132,8 @@ func checkTriggers(c *checker) {
 	checkParameters(c)
 	seen := map[string]bool{}
 	for _, s := range c.def.Triggers.Schedule {
-		if _, err := cron.ParseStandard(s.Cron.Value); err != nil && s.Cron.At.Line > 0 {
-			c.fail(s.Cron.At, `write five fields: "0 3 * * *"`, "cannot read cron expression %q: %v", shorten(s.Cron.Value, 60), err)
+		if _, problem := parseCron(s.Cron.Value); problem != "" && s.Cron.At.Line > 0 {
+			c.fail(s.Cron.At, `write five fields: "0 3 * * *"`, "cannot read cron expression %q: %s", shorten(s.Cron.Value, 60), shorten(printable(problem), 200))
 		}
 		if seen[s.Name.Value] {
 			c.fail(s.Name.At, "", "schedule %q is given twice", s.Name.Value)

@@ -47,6 +47,7 @@ func (g *gateway) look(ctx context.Context, p Project, seen map[string]release.C
 	if err != nil {
 		return err
 	}
+	g.sighted.saw(p.Name, heads)
 	maps.DeleteFunc(seen, func(ref string, _ release.Commit) bool { return heads[ref] == "" }) // a branch that is gone has no head before
 	for _, ref := range slices.Sorted(maps.Keys(heads)) {
 		if seen[ref] == heads[ref] {

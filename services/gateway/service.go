@@ -27,6 +27,8 @@ type gateway struct {
 	config   Config
 	deps     service.Deps
 	git      Lister
+	files    Reader // nil where nothing reads commits: then no schedule starts a run
+	sighted  sightings
 	patience time.Duration       // for the stream to store a fact
 	large    *semaphore.Weighted // bytes of large bodies on their way
 	triggers memory
@@ -52,8 +54,10 @@ func newGateway(config Config, deps service.Deps, lister Lister) (*gateway, erro
 	for _, p := range config.Projects {
 		busy[p.Name] = make(chan struct{}, 1)
 	}
+	files, _ := lister.(Reader)
 	return &gateway{
-		busy: busy, config: config, deps: deps, git: lister, patience: 4 * time.Second, // Gitea waits five, the others ten
+		files: files,
+		busy:  busy, config: config, deps: deps, git: lister, patience: 4 * time.Second, // Gitea waits five, the others ten
 		large: semaphore.NewWeighted(largeBodies), requests: newMetrics(deps.Registry),
 	}, nil
 }
@@ -65,6 +69,12 @@ func (g *gateway) service() service.Service {
 			Name: "reconcile-" + p.Name, Says: []event.Type{event.TypeChangeReceived},
 			Run: func(ctx context.Context) error { return g.reconcile(ctx, p, time.Duration(i)*stagger) },
 		})
+		if g.files != nil {
+			loops = append(loops, service.Loop{
+				Name: "schedule-" + p.Name, Hears: []event.Type{event.TypeChangeReceived}, Says: []event.Type{event.TypeChangeReceived},
+				Run: func(ctx context.Context) error { return g.schedule(ctx, p) },
+			})
+		}
 	}
 	return service.Service{
 		Name: Name,

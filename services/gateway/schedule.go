@@ -1,0 +1,217 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/definition"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// Reader reads a file of a commit; *git.Cache is one.
+type Reader interface {
+	ReadFile(ctx context.Context, url string, commit release.Commit, name string, limit int64) ([]byte, error)
+}
+
+const (
+	definitionName  = "sluice.yaml"
+	definitionLimit = 1 << 20 // bytes
+	readTimeout     = 5 * time.Minute
+)
+
+// sightings are the heads that the reconciler saw last, by project: whoever asks for them need not ask the forge again.
+type sightings struct {
+	mu    sync.Mutex
+	heads map[string]map[string]release.Commit
+}
+
+func (s *sightings) saw(project string, heads map[string]release.Commit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heads == nil {
+		s.heads = map[string]map[string]release.Commit{}
+	}
+	s.heads[project] = maps.Clone(heads)
+}
+
+func (s *sightings) of(project string) map[string]release.Commit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heads[project]
+}
+
+// clock starts the scheduled runs of one project.
+type clock struct {
+	gateway *gateway
+	project Project
+	began   time.Time
+	fired   map[string]time.Time // by schedule: the time for which it last started a run, as the stream says
+	tables  map[release.Commit]definition.Timetable
+}
+
+// schedule starts the runs that are due, for ever. Which were started is a fold over the stream; so a gateway that was
+// away starts what it missed, once for each schedule, and two gateways start one run.
+func (g *gateway) schedule(ctx context.Context, p Project) error {
+	c := &clock{gateway: g, project: p, began: g.deps.Now(), fired: map[string]time.Time{}, tables: map[release.Commit]definition.Timetable{}}
+	f, err := g.deps.Bus.Follow(ctx, bus.Following{
+		Name: "gateway-schedule-" + p.Name, Types: []event.Type{event.TypeChangeReceived}, Keys: []string{string(release.Schedule)},
+	})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for live := false; ctx.Err() == nil; {
+		batch, err := f.Next(ctx, g.config.Poll)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		for _, e := range batch.Events {
+			c.hear(e)
+		}
+		if live = live || batch.Live; live {
+			c.tick(ctx)
+		}
+	}
+	return nil
+}
+
+// hear notes that a schedule has started a run.
+func (c *clock) hear(e event.Event) {
+	received, ok := e.Data.(event.ChangeReceived)
+	if !ok || received.Change.Repo != c.project.Repo {
+		return
+	}
+	name, due, ok := readNonce(received.Change.Nonce)
+	if ok && due.After(c.fired[name]) {
+		c.fired[name] = due
+	}
+}
+
+// tick starts what is due at the heads that were seen last. A definition's schedules hold on its own release branch only:
+// a topic branch cannot start runs of itself.
+func (c *clock) tick(ctx context.Context) {
+	heads := c.gateway.sighted.of(c.project.Name)
+	for _, branch := range c.project.Branches {
+		commit, there := heads[ref(branch)]
+		if !there {
+			continue
+		}
+		table, err := c.table(ctx, commit)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.gateway.deps.Log.Warn("cannot read the schedules of a head; trying again", "project", c.project.Name, "commit", commit, "err", err)
+			}
+			continue
+		}
+		if table.Branch == branch {
+			c.due(ctx, branch, commit, table)
+		}
+	}
+	maps.DeleteFunc(c.tables, func(commit release.Commit, _ definition.Timetable) bool {
+		for _, head := range heads {
+			if head == commit {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// table reads the schedules of a commit once. One without a definition, or with one that cannot be read, has none.
+func (c *clock) table(ctx context.Context, commit release.Commit) (definition.Timetable, error) {
+	if known, ok := c.tables[commit]; ok {
+		return known, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	text, err := c.gateway.files.ReadFile(ctx, c.project.CloneURL, commit, definitionName, definitionLimit)
+	var table definition.Timetable
+	if err == nil {
+		table, err = definition.ReadTimetable(text)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !fault.Is(err, fault.Invalid) {
+		return table, err
+	}
+	c.tables[commit] = table
+	return table, nil
+}
+
+func (c *clock) due(ctx context.Context, branch string, commit release.Commit, table definition.Timetable) {
+	for _, s := range table.Schedules {
+		after, known := c.fired[s.Name]
+		if !known {
+			after = c.since(ctx, branch, commit)
+			c.fired[s.Name] = after
+		}
+		due, ok := s.Last(after, c.gateway.deps.Now())
+		if !ok {
+			continue
+		}
+		change := scheduled(c.project, branch, commit, s, due)
+		run, _, err := c.gateway.announce(ctx, change)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.gateway.deps.Log.Warn("cannot start a scheduled run; trying again", "project", c.project.Name, "schedule", s.Name, "due", due, "err", err)
+			}
+			continue
+		}
+		c.fired[s.Name] = due
+		c.gateway.deps.Log.Info("started a scheduled run", "project", c.project.Name, "schedule", s.Name, "due", due, "run", run)
+	}
+}
+
+// since is the time from which a schedule that has never started a run counts: when its head arrived, or else when this
+// gateway began.
+func (c *clock) since(ctx context.Context, branch string, commit release.Commit) time.Time {
+	pushed := head(c.project, ref(branch), commit, "")
+	e, err := c.gateway.deps.Bus.Get(ctx, event.TypeChangeReceived.FilterRun(pushed.RunID(), string(release.Push)))
+	if err != nil {
+		return c.began
+	}
+	if received, ok := e.Data.(event.ChangeReceived); ok && !received.Change.At.IsZero() {
+		return received.Change.At
+	}
+	return c.began
+}
+
+// scheduled is the change of a schedule that is due.
+func scheduled(p Project, branch string, commit release.Commit, s definition.Time, due time.Time) release.Change {
+	parameters := maps.Clone(s.With)
+	if parameters == nil {
+		parameters = map[string]string{}
+	}
+	parameters["schedule"] = s.Name
+	return release.Change{
+		Kind: release.Schedule, Project: p.Name, Repo: p.Repo, CloneURL: p.CloneURL, Forge: p.Forge, Ref: ref(branch), Branch: branch,
+		Commit: commit, Title: "schedule " + s.Name, Delivery: "schedule", Verified: "poll",
+		Nonce: nonce(s.Name, due), Parameters: parameters,
+	}
+}
+
+const noncePrefix = "schedule:"
+
+// nonce makes a run of its own of each time of a schedule, and the same run however often that time is found due.
+func nonce(name string, due time.Time) string {
+	return noncePrefix + due.UTC().Format(time.RFC3339) + ":" + name
+}
+
+func readNonce(text string) (name string, due time.Time, ok bool) {
+	rest, ok := strings.CutPrefix(text, noncePrefix)
+	at := len("2006-01-02T15:04:05Z")
+	if !ok || len(rest) <= at || rest[at] != ':' {
+		return "", time.Time{}, false
+	}
+	due, err := time.Parse(time.RFC3339, rest[:at])
+	return rest[at+1:], due, err == nil
+}
