@@ -3,10 +3,13 @@ package container_test
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,12 +24,16 @@ import (
 
 // engine is a podman of the tests' own: its storage, its socket and its one image lie in a temporary directory.
 type engine struct {
-	host  string
-	image string // by id
-	tag   string
-	dir   string
-	env   []string
-	cmd   *exec.Cmd
+	host   string
+	image  string // by id
+	tag    string
+	dir    string
+	socket string // its name
+	env    []string
+	cmd    *exec.Cmd
+
+	registry string // host:port
+	closers  []func()
 }
 
 // containersConf makes podman ask for nothing that an ordinary container or virtual machine lacks: no systemd, no
@@ -101,7 +108,7 @@ func (e *engine) start(storage string) error {
 	}
 	files := map[string]string{
 		"containers.conf": fmt.Sprintf(containersConf, e.dir), "storage.conf": fmt.Sprintf(storageConf, e.dir, storage),
-		"registries.conf": "unqualified-search-registries = []\n", "auth.json": `{"auths":{}}`,
+		"registries.conf": fmt.Sprintf("[[registry]]\nlocation = %q\ninsecure = true\n", e.serveImages()), "auth.json": `{"auths":{}}`,
 		"policy.json": `{"default":[{"type":"insecureAcceptAnything"}]}`,
 	}
 	for name, text := range files {
@@ -117,6 +124,33 @@ func (e *engine) start(storage string) error {
 		return err
 	}
 	return e.serve()
+}
+
+// serveImages serves a registry with what "podman push IMAGE dir:" wrote, under any name, and says where.
+func (e *engine) serveImages() string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		file := "manifest.json"
+		switch _, blob, ok := strings.Cut(r.URL.Path, "/blobs/sha256:"); {
+		case r.URL.Path == "/v2/":
+			return
+		case strings.Contains(r.URL.Path, "/ghost/"):
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}`)
+			return
+		case strings.Contains(r.URL.Path, "/secret/"):
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"errors":[{"code":"DENIED","message":"requested access to the resource is denied"}]}`)
+			return
+		case ok:
+			file = blob
+		default:
+			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		}
+		http.ServeFile(w, r, filepath.Join(e.dir, "pushed", filepath.Base(file)))
+	}))
+	e.registry = strings.TrimPrefix(server.URL, "http://")
+	e.closers = append(e.closers, server.Close)
+	return e.registry
 }
 
 // importImage makes the one image there is: busybox.
@@ -143,7 +177,7 @@ func (e *engine) podman(args ...string) *exec.Cmd {
 
 // serve starts the API and waits until it answers.
 func (e *engine) serve() error {
-	socket := filepath.Join(e.dir, "podman.sock")
+	socket := filepath.Join(e.dir, cmp.Or(e.socket, "podman.sock"))
 	e.host = "unix://" + socket
 	e.cmd = e.podman("system", "service", "--time", "0", e.host)
 	var said bytes.Buffer
@@ -161,6 +195,9 @@ func (e *engine) serve() error {
 }
 
 func (e *engine) stop() {
+	for _, one := range e.closers {
+		one()
+	}
 	if e.cmd != nil && e.cmd.Process != nil {
 		_ = e.cmd.Process.Kill()
 		_ = e.cmd.Wait()

@@ -124,7 +124,7 @@ func pullError(ctx context.Context, name string, err error) error {
 // engineError gives an answer of the engine a kind.
 func engineError(what string, err error) error {
 	kind := fault.Transient
-	if errdefs.IsInvalidArgument(err) || errdefs.IsNotFound(err) {
+	if errdefs.IsInvalidArgument(err) || errdefs.IsNotFound(err) || strings.Contains(err.Error(), "invalid reference") {
 		kind = fault.Invalid
 	}
 	return fault.New(kind, "cannot %s: %w", what, err)
