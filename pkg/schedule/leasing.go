@@ -95,18 +95,13 @@ func (s *State) settleLeases() {
 			s.dispatch(t)
 		case len(answer.Grants) > 0:
 			s.grant(t, g, answer.Grants)
-		case !granting(answer):
+		case !answer.Granting:
 			s.unlease(t) // another was faster
 			s.hold(t, false)
 			s.enqueue(t)
 		}
 	}
 	s.revision = s.leases.Revision()
-}
-
-// granting reports whether nothing is in the way of an ask but that its grants are to become facts.
-func granting(a lease.Answer) bool {
-	return !a.Wait.Never && a.Wait.Ahead == 0 && len(a.Wait.Blocked) == 0
 }
 
 // unlease forgets that a task's places are being granted.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sluiceci/sluice/pkg/event"
 )
@@ -78,8 +79,11 @@ func (s *State) shortage(t *task, sh *shape, b *budget) obstacle {
 
 // placeless is the obstacle of who waits for a place, or behind somebody who does.
 func (s *State) placeless(t *task, sh *shape) obstacle {
-	w := sh.wait
-	o := obstacle{reason: "it " + w.Reason, since: stampOf(w.Since), until: stampOf(w.Until)}
+	w, asks := s.leases.Explain(sh.asking.ref(sh.attempt), s.now.time())
+	if !asks {
+		w = sh.wait
+	}
+	o := obstacle{reason: strings.Replace("it "+w.Reason, "it no ", "no ", 1), since: stampOf(w.Since), until: stampOf(w.Until)}
 	if first := sh.asking; first != t {
 		o.reason = fmt.Sprintf("it comes after %s/%s, which %s", first.run.id, first.id, w.Reason)
 	}

@@ -130,8 +130,8 @@ func (t *task) draw(policy release.Retry, n int32) time.Duration {
 		return least
 	}
 	name := release.Derive("backoff", string(t.run.id), string(t.id), strconv.Itoa(int(n)))
-	number, err := strconv.ParseUint(name[:15], 16, 64)
-	if err != nil { // a name is hexadecimal
+	number, err := strconv.ParseUint(name[:10], 36, 64)
+	if err != nil { // a name is made of digits and small letters
 		return least
 	}
 	return (least + time.Duration(number%uint64(most-least))).Round(time.Millisecond)
