@@ -98,7 +98,7 @@ func (s *standing) under(token int64) *hold {
 }
 
 // maintains reports whether a lease is for cleaning or checking its place.
-func (h *hold) maintains() bool { return strings.HasPrefix(string(h.holder.Run), "place-") }
+func (h *hold) maintains() bool { return strings.HasPrefix(string(h.holder.Run), release.PlaceRuns) }
 
 func (h *hold) kept() bool {
 	return h.finished != nil && !h.finished.kept.IsZero() && !h.released

@@ -171,5 +171,5 @@ func (t *Table) place(n name) *place {
 
 // PlaceRun is the run of the attempts that clean and check a place.
 func PlaceRun(provider, place string) release.RunID {
-	return release.RunID("place-" + release.Slug(provider+"/"+place))
+	return release.RunID(release.PlaceRuns + release.Slug(provider+"/"+place))
 }

@@ -33,6 +33,9 @@ type Held struct {
 	Address string `json:"address,omitempty"` // how the place is reached: "ssh://user@host:22"; empty for this machine
 }
 
+// PlaceRuns begins the names of the runs in which places are cleaned and checked. No run of a change begins so.
+const PlaceRuns = "place-"
+
 // PlaceState is what a place is good for.
 type PlaceState string
 

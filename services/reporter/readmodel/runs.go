@@ -20,7 +20,7 @@ type RunsQuery struct {
 	State   string // a state, or "failed" for every state that somebody should look at
 }
 
-// Runs lists runs. next is the Before of the page after this one, 0 when there is none.
+// Runs lists the runs of changes: those in which places are cleaned and checked are found by name. next is the Before of the page after this one, 0 when there is none.
 func (m *Model) Runs(ctx context.Context, q RunsQuery) (runs []Run, next uint64, err error) {
 	where, args := q.where()
 	query := "SELECT " + runColumns + " FROM runs WHERE " + where + " ORDER BY born DESC LIMIT ?"
@@ -40,7 +40,7 @@ func (q RunsQuery) where() (string, []any) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	terms, args := []string{"born < ?"}, []any{int64(min(before, math.MaxInt64))}
+	terms, args := []string{"born < ?", "run NOT LIKE ?"}, []any{int64(min(before, math.MaxInt64)), release.PlaceRuns + "%"}
 	for _, t := range []struct{ column, value string }{{"project", q.Project}, {"branch", q.Branch}} {
 		if t.value != "" {
 			terms, args = append(terms, t.column+" = ?"), append(args, t.value)
