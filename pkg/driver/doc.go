@@ -1,5 +1,6 @@
 // Package driver has the places where attempts run. A Driver starts one command with a clean environment and hands
-// back a Process; when its Wait returns, nothing of it is left running, whatever it did to get away.
+// back a Process; when its Wait returns, nothing of it is left running, whatever it did to get away. Package choose has
+// the table of all drivers; drivertest is the suite that each of them passes.
 //
 // Local runs commands as processes of this machine. It holds them on three leashes:
 //
@@ -10,5 +11,5 @@
 //     restart.
 //
 // A process can still escape: it must leave the session and also wipe its environment. Local is no wall against
-// hostile code, which could as well kill the executor; a container is.
+// hostile code, which could as well kill the executor; a sandbox (sandbox.go) or a container is.
 package driver

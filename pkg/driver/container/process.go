@@ -218,13 +218,8 @@ func (p *process) look() {
 
 // askToEnd asks all processes of the container to end.
 func (p *process) askToEnd() {
-	ctx, cancel := context.WithTimeout(context.Background(), callTime)
-	defer cancel()
-	made, err := p.driver.engine.ExecCreate(ctx, p.name, client.ExecCreateOptions{Cmd: []string{"/bin/sh", "-c", endScript}})
-	if err == nil {
-		_, err = p.driver.engine.ExecStart(ctx, made.ID, client.ExecStartOptions{Detach: true})
-	}
-	if err != nil && !p.ending.Over() {
+	_ = p.stream.Conn.SetWriteDeadline(time.Now().Add(openTime))
+	if _, err := io.WriteString(p.stream.Conn, endLine); err != nil && !p.ending.Over() {
 		p.driver.log.Warn("cannot ask a container to end: it will be killed when its grace is over", "container", p.name, "err", err)
 	}
 }

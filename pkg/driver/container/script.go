@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// script is process 1 of every container. Its arguments are the limits of file size (in blocks of 512 bytes) and of CPU
-// time (in seconds), then the command. What it says on standard error is read by news.
+// script is process 1 of every container. Its standard input is the leash: a line asks everything to end, its end kills.
+// Its arguments are the limits of file size (in blocks of 512 bytes) and of CPU time (in seconds), then the command. What
+// it says on standard error is read by news.
 const script = `
 exec 3<&0 </dev/null
 say() { echo "$*" >&2; }
@@ -19,7 +20,11 @@ shift 2
 command -v "$1" >/dev/null 2>&1 || { say missing; exit 127; }
 asked=
 trap 'asked=1' TERM
-(trap '' TERM; read -r _ <&3; kill -KILL -1) >/dev/null 2>&1 &
+(
+	trap '' TERM
+	while read -r _ <&3; do kill -TERM 1; kill -TERM -1; kill -CONT -1; done
+	kill -KILL -1
+) >/dev/null 2>&1 &
 leash=$!
 say ready
 (exec "$@" 3<&- 2>&1)
@@ -35,9 +40,9 @@ for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_contro
 done
 exit $code`
 
-// endScript asks all processes of a container to end: first process 1, so that it waits for the rest when the command
-// is gone.
-const endScript = `kill -TERM 1; kill -TERM -1; kill -CONT -1`
+// endLine on standard input asks all processes of a container to end: first process 1, so that it waits for the rest when
+// the command is gone. An exec would do the same, but podman keeps each of those around for five minutes.
+const endLine = "end\n"
 
 // news is what the script says. The command can say it too, if it goes out of its way; then it only lies about itself.
 type news struct {
