@@ -8,10 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -117,82 +115,18 @@ func (w *wrapping) attempt(step wrapper.Step) error {
 	if err := emptyResults(w.results); err != nil {
 		return err
 	}
-	// The kernel tells the command when the thread that started it ends, which is to be when this program does.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	cmd := exec.Command(w.command[0], w.command[1:]...)
 	cmd.Stdout, cmd.Stderr = w.out, w.talk
 	cmd.Env = append(os.Environ(), w.config.ChildEnv()...)
-	cmd.SysProcAttr = wrapAttributes()
-	cmd.WaitDelay = 2 * time.Second
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		return fault.New(fault.Invalid, "cannot start %s: %w", w.command[0], err)
+	end, err := household{heard: w.heard, grace: w.grace, talk: w.talk}.run(cmd, func(pid int) {
+		_, _ = fmt.Fprintf(w.talk, "sluice: attempt %d of %d is process %d: %s\n", step.Attempt, w.config.Attempts, pid, step.Why)
+	})
+	if err != nil {
+		return err
 	}
-	_, _ = fmt.Fprintf(w.talk, "sluice: attempt %d of %d is process %d: %s\n", step.Attempt, w.config.Attempts, cmd.Process.Pid, step.Why)
-	err := w.tend(cmd)
-	w.state.Attempts = append(w.state.Attempts, howEnded(cmd, err, time.Since(began)))
+	w.state.Signal = end.heard
+	w.state.Attempts = append(w.state.Attempts, wrapper.Attempt{Code: outcome.Code(end.code), Signal: end.signal, Took: end.took})
 	return nil
-}
-
-// tend passes signals on to the command's group until the command has ended, and then ends what is left of it.
-func (w *wrapping) tend(cmd *exec.Cmd) error {
-	group := -cmd.Process.Pid
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	var patience <-chan time.Time
-	for {
-		select {
-		case err := <-done:
-			// Process ids are given in rising order: this one is not anybody else's yet.
-			w.leave(group, patience)
-			return err
-		case s := <-w.heard:
-			_ = syscall.Kill(group, syscall.Signal(number(s)))
-			if cancels(s) {
-				_ = syscall.Kill(group, syscall.SIGCONT) // A stopped process would never hear it.
-				if patience == nil {
-					w.state.Signal = number(s)
-					patience = time.After(w.grace)
-				}
-			}
-		case <-patience:
-			_, _ = fmt.Fprintf(w.talk, "sluice: the command has not ended within %s of signal %d and is killed\n", w.grace, w.state.Signal)
-			_ = syscall.Kill(group, syscall.SIGKILL)
-			patience = make(chan time.Time)
-		}
-	}
-}
-
-// leave kills what the command left behind. After a signal the rest of the group has the rest of the grace: a shell dies
-// at once, the program that it waited for still returns its cluster.
-func (w *wrapping) leave(group int, patience <-chan time.Time) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for patience != nil && syscall.Kill(group, 0) == nil {
-		select {
-		case <-patience:
-			patience = nil
-		case <-tick.C:
-		}
-	}
-	_ = syscall.Kill(group, syscall.SIGKILL)
-}
-
-// howEnded is how the command ended, by the convention of shells: 128 and the signal's number. A command that ended well
-// and whose output somebody else still holds has ended well.
-func howEnded(cmd *exec.Cmd, err error, took time.Duration) wrapper.Attempt {
-	a := wrapper.Attempt{Took: took}
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		a.Signal = int(status.Signal())
-		a.Code = outcome.Code(128 + a.Signal)
-		return a
-	}
-	a.Code = outcome.Code(cmd.ProcessState.ExitCode())
-	if err != nil && a.Code == 0 && !errors.Is(err, exec.ErrWaitDelay) {
-		a.Code = outcome.CodeUnknown
-	}
-	return a
 }
 
 // emptyResults removes what an earlier attempt left in the directory, and never the directory itself.
