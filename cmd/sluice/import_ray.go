@@ -57,7 +57,7 @@ func importRayCommand() *cobra.Command {
 	f.StringVar(&o.tasks.Environment, "env", "", "environment of every test, instead of its own")
 	f.StringVar(&o.priority, "priority", "default", "default, manual, high or highest")
 	f.BoolVar(&o.tasks.NoLimits, "no-concurrency-limit", false, "no concurrency groups")
-	f.StringVar(&o.tasks.Pool, "pool", "", "pool of every task")
+	f.StringVar(&o.tasks.Pool, "pool", "default", "pool of every task")
 	f.StringVar(&o.tasks.Provider, "provider", "", "provider of clusters that every task leases one of")
 	f.StringVar(&o.root, "root", "", "the repository's `directory` (default: the nearest above the first FILE that has .git, else the one above FILE's)")
 	f.StringVar(&o.instances, "instances", "", "`file` of instance types instead of the built-in table: lines of type,cpus,gpus")
@@ -237,7 +237,7 @@ func (o *importRay) refused(out io.Writer, err error) error {
 
 // show selects and prints. That nothing is selected is told after what was left out.
 func (o *importRay) show(out io.Writer, suite *ray.Suite) error {
-	if _, err := suite.ChooseEnvironment(o.tasks.Environment, &ray.Test{}); o.tasks.Environment != "" && err != nil {
+	if _, err := suite.ChooseEnvironment(o.tasks.Environment, nil); err != nil && o.tasks.Environment != "" {
 		return exitWith(64, err)
 	}
 	selection, empty := suite.Select(o.request)

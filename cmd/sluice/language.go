@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/definition"
 	"github.com/sluiceci/sluice/pkg/definition/tree"
+	"github.com/sluiceci/sluice/pkg/dialect/ray"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/git"
 	"github.com/sluiceci/sluice/pkg/plan"
@@ -21,7 +22,7 @@ import (
 
 // dialects is the table of other systems whose files a definition can include.
 func dialects() map[string]plan.Dialect {
-	return map[string]plan.Dialect{"ray": rayDialect{}}
+	return map[string]plan.Dialect{"ray": ray.Dialect{}}
 }
 
 // targetOptions are what a definition may say of each kind of target.

@@ -28,8 +28,12 @@ func aws() bands {
 	return bands{
 		gpus: []band{{9, Budget{"large-gpu", 4, 1}}, {1, Budget{"small-gpu", 8, 1}}},
 		cpus: []band{
-			{1025, Budget{"enormous", 1, 1}}, {513, Budget{"large", 8, 1}}, {129, Budget{"medium", 6, 1}},
-			{33, Budget{"small", 16, 1}}, {9, Budget{"tiny", 32, 1}}, {0, Budget{"minuscule", 128, 1}},
+			{1025, Budget{"enormous", 1, 1}},
+			{513, Budget{"large", 8, 1}},
+			{129, Budget{"medium", 6, 1}},
+			{33, Budget{"small", 16, 1}},
+			{9, Budget{"tiny", 32, 1}},
+			{0, Budget{"minuscule", 128, 1}},
 		},
 		unknown: Budget{"small", 16, 1},
 	}
@@ -43,8 +47,12 @@ func gce() bands {
 			{8, Budget{"gpu-gce", 32, 8}}, {4, Budget{"gpu-gce", 32, 4}}, {2, Budget{"gpu-gce", 32, 2}}, {1, Budget{"gpu-gce", 32, 1}},
 		},
 		cpus: []band{
-			{1025, Budget{"enormous-gce", 1, 1}}, {513, Budget{"large-gce", 8, 1}}, {129, Budget{"medium-gce", 6, 1}},
-			{33, Budget{"small-gce", 16, 1}}, {9, Budget{"tiny-gce", 32, 1}}, {0, Budget{"minuscule-gce", 128, 1}},
+			{1025, Budget{"enormous-gce", 1, 1}},
+			{513, Budget{"large-gce", 8, 1}},
+			{129, Budget{"medium-gce", 6, 1}},
+			{33, Budget{"small-gce", 16, 1}},
+			{9, Budget{"tiny-gce", 32, 1}},
+			{0, Budget{"minuscule-gce", 128, 1}},
 		},
 		unknown: Budget{"small-gce", 16, 1},
 	}

@@ -14,13 +14,31 @@ func TestBudgets(t *testing.T) {
 		group      string
 		limit      int64
 	}{
-		{false, 12800, 9, "large-gpu", 4}, {false, 12800, 8, "small-gpu", 8}, {false, 1, 1, "small-gpu", 8}, {false, 1025, 0, "enormous", 1},
-		{false, 1024, 0, "large", 8}, {false, 513, 0, "large", 8}, {false, 512, 0, "medium", 6}, {false, 129, 0, "medium", 6},
-		{false, 128, 0, "small", 16}, {false, 33, 0, "small", 16}, {false, 32, 0, "tiny", 32}, {false, 9, 0, "tiny", 32},
-		{false, 8, 0, "minuscule", 128}, {false, 0, 0, "minuscule", 128},
-		{true, 1, 8, "gpu-gce", 4}, {true, 1, 4, "gpu-gce", 8}, {true, 1, 3, "gpu-gce", 16}, {true, 1, 2, "gpu-gce", 16}, {true, 1, 1, "gpu-gce", 32},
-		{true, 1025, 0, "enormous-gce", 1}, {true, 1024, 0, "large-gce", 8}, {true, 129, 0, "medium-gce", 6}, {true, 33, 0, "small-gce", 16},
-		{true, 32, 0, "tiny-gce", 32}, {true, 8, 0, "minuscule-gce", 128},
+		{false, 12800, 9, "large-gpu", 4},
+		{false, 12800, 8, "small-gpu", 8},
+		{false, 1, 1, "small-gpu", 8},
+		{false, 1025, 0, "enormous", 1},
+		{false, 1024, 0, "large", 8},
+		{false, 513, 0, "large", 8},
+		{false, 512, 0, "medium", 6},
+		{false, 129, 0, "medium", 6},
+		{false, 128, 0, "small", 16},
+		{false, 33, 0, "small", 16},
+		{false, 32, 0, "tiny", 32},
+		{false, 9, 0, "tiny", 32},
+		{false, 8, 0, "minuscule", 128},
+		{false, 0, 0, "minuscule", 128},
+		{true, 1, 8, "gpu-gce", 4},
+		{true, 1, 4, "gpu-gce", 8},
+		{true, 1, 3, "gpu-gce", 16},
+		{true, 1, 2, "gpu-gce", 16},
+		{true, 1, 1, "gpu-gce", 32},
+		{true, 1025, 0, "enormous-gce", 1},
+		{true, 1024, 0, "large-gce", 8},
+		{true, 129, 0, "medium-gce", 6},
+		{true, 33, 0, "small-gce", 16},
+		{true, 32, 0, "tiny-gce", 32},
+		{true, 8, 0, "minuscule-gce", 128},
 	} {
 		b := BudgetOf(Size{CPUs: c.cpus, GPUs: c.gpus}, c.google)
 		if b.Group != c.group || b.AtOnce() != c.limit {

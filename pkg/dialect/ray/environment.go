@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/dialect/ray/pyyaml"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // Environment is a named set of variables: a file "aws.env" of NAME=VALUE.
@@ -64,22 +65,43 @@ func cut(s string, n int) string {
 }
 
 // environments reads all environments beside the first test file. That there are none is no problem.
-func (im *importer) environments(first string) {
+func (im *importer) environments(first string, tests []raw) {
 	dir := im.options.Environments
 	if dir == "" {
 		dir = beside(first, "ray_release/environments")
 	}
+	im.suite.Environments = map[string]Environment{}
 	entries, err := fs.ReadDir(im.files, dir)
-	if err != nil && (im.options.Environments != "" || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)) {
+	if err == nil {
+		for _, entry := range entries {
+			if !entry.IsDir() && path.Ext(entry.Name()) == ".env" {
+				im.environment(path.Join(dir, entry.Name()))
+			}
+		}
+		return
+	}
+	if im.options.Environments != "" {
 		im.fail(pyyaml.Pos{File: dir}, "", "cannot read the environments: %s", reason(err))
 	}
-	im.suite.Environments = map[string]Environment{}
-	for _, entry := range entries {
-		if entry.IsDir() || path.Ext(entry.Name()) != ".env" {
-			continue
+	for _, name := range guesses(tests) {
+		if _, err := readFile(im.files, path.Join(dir, name+".env")); err == nil {
+			im.environment(path.Join(dir, name+".env"))
 		}
-		im.environment(path.Join(dir, entry.Name()))
 	}
+}
+
+// guesses are the environments to look for where files can be opened but directories not listed: those that tests name, and
+// those that Ray has had.
+func guesses(tests []raw) []string {
+	names := map[string]bool{"aws": true, "aws_perf": true, "gce": true, "prod": true, "staging": true}
+	for _, r := range tests {
+		for _, n := range []*pyyaml.Node{r.node.Get("env"), lookup(r.node, "smoke_test", "env")} {
+			if n != nil && n.Kind == pyyaml.String && release.Token(n.Text) {
+				names[n.Text] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 func (im *importer) environment(file string) {
@@ -97,11 +119,14 @@ func (im *importer) environment(file string) {
 }
 
 // ChooseEnvironment returns the environment of a test: the one that is asked for, else the test's own, which is "aws" unless
-// it says otherwise. A suite without environment files has only names.
+// it says otherwise (t may be nil). A suite without environment files has only names.
 func (s *Suite) ChooseEnvironment(asked string, t *Test) (Environment, error) {
 	name := asked
-	if name == "" {
+	switch {
+	case name == "" && t != nil:
 		name = t.Env
+	case name == "":
+		name = DefaultEnvironment
 	}
 	e, known := s.Environments[name]
 	if !known && len(s.Environments) > 0 {

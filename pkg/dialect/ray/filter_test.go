@@ -11,9 +11,12 @@ func suiteS(t *testing.T) *Suite {
 	t.Helper()
 	var b strings.Builder
 	for _, one := range [][5]string{ // name, frequency, smoke frequency, team, run.type
-		{"test_1", "nightly", "nightly", "team_1", "job"}, {"test_2", "weekly", "nightly", "team_2", "client"},
-		{"other_1", "weekly", "", "team_2", ""}, {"other_2", "nightly", "multi", "team_2", "job"},
-		{"other_3", "manual", "", "team_2", ""}, {"test_3", "nightly", "", "team_2", ""},
+		{"test_1", "nightly", "nightly", "team_1", "job"},
+		{"test_2", "weekly", "nightly", "team_2", "client"},
+		{"other_1", "weekly", "", "team_2", ""},
+		{"other_2", "nightly", "multi", "team_2", "job"},
+		{"other_3", "manual", "", "team_2", ""},
+		{"test_3", "nightly", "", "team_2", ""},
 	} {
 		b.WriteString("- name: " + one[0] + "\n  working_dir: dir\n  frequency: " + one[1] + "\n  team: " + one[3] + "\n")
 		b.WriteString("  cluster: {byod: {pip: [torch, numpy]}, cluster_compute: compute.yaml}\n  run: {timeout: 3600, script: s")
@@ -107,8 +110,11 @@ func TestFilterText(t *testing.T) {
 		g    Generation
 		want string
 	}{
-		{"name:xxx\n \nteam:yyy\n", Generation2024, "name=xxx team=yyy"}, {"name:a:b", Generation2024, "name=a:b"},
-		{"name:x\nname:y", Generation2024, "name=y"}, {"name:x\nname:y", Generation2025, "name=x,y"}, {"", Generation2024, ""},
+		{"name:xxx\n \nteam:yyy\n", Generation2024, "name=xxx team=yyy"},
+		{"name:a:b", Generation2024, "name=a:b"},
+		{"name:x\nname:y", Generation2024, "name=y"},
+		{"name:x\nname:y", Generation2025, "name=x,y"},
+		{"", Generation2024, ""},
 	} {
 		filters, err := ParseFilters(c.text, c.g)
 		var got []string
@@ -190,7 +196,10 @@ func TestJail(t *testing.T) {
 		run  bool
 		want int
 	}{
-		{Jail{true, 7, true}, false, 0}, {Jail{true, 7, false}, false, 1}, {Jail{true, 0, false}, false, 1}, {Jail{false, 7, true}, false, 1},
+		{Jail{true, 7, true}, false, 0},
+		{Jail{true, 7, false}, false, 1},
+		{Jail{true, 0, false}, false, 1},
+		{Jail{false, 7, true}, false, 1},
 		{Jail{true, 7, true}, true, 1},
 	} {
 		got, _ := s.Select(Request{Jail: func(string) Jail { return c.jail }, RunJailed: c.run})
@@ -214,11 +223,27 @@ func TestPattern(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"a", "a", true}, {"a", "ab", false}, {"a|b", "b", true}, {"a|ab", "ab", true}, {"(?!.*gce).*", "x.aws", true},
-		{"(?!.*gce).*", "x.gce", false}, {"(?=x).*gce", "x.gce", true}, {".*(?<!gce)", "x.gce", false}, {".*(?<!gce)", "x.aws", true},
-		{".*(?<=gce)", "x.gce", true}, {"(?!a)(?!b).*", "b", false}, {"(?!a)(?!b).*", "c", true}, {"(?!a).*|abc", "abc", true},
-		{"(?!a).*|abc", "abd", false}, {"(?i)ABC|(?!x)d", "abc", true}, {"[(?!|]+", "(?!|", true}, {`a\Z`, "a", true},
-		{"(?!a|b)c.*", "cd", true}, {`\(?!x`, "!x", true}, {"", "", true}, {".*", "a\nb", false},
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"a|b", "b", true},
+		{"a|ab", "ab", true},
+		{"(?!.*gce).*", "x.aws", true},
+		{"(?!.*gce).*", "x.gce", false},
+		{"(?=x).*gce", "x.gce", true},
+		{".*(?<!gce)", "x.gce", false},
+		{".*(?<!gce)", "x.aws", true},
+		{".*(?<=gce)", "x.gce", true},
+		{"(?!a)(?!b).*", "b", false},
+		{"(?!a)(?!b).*", "c", true},
+		{"(?!a).*|abc", "abc", true},
+		{"(?!a).*|abc", "abd", false},
+		{"(?i)ABC|(?!x)d", "abc", true},
+		{"[(?!|]+", "(?!|", true},
+		{`a\Z`, "a", true},
+		{"(?!a|b)c.*", "cd", true},
+		{`\(?!x`, "!x", true},
+		{"", "", true},
+		{".*", "a\nb", false},
 	} {
 		p, err := CompilePattern(c.pattern)
 		if err != nil {

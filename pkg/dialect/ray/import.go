@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,7 +62,7 @@ func Import(files fs.FS, names []string, o Options) (*Suite, error) {
 		modern = modern || x.modern
 	}
 	im.suite.Generation = generation(o.Generation, modern)
-	im.environments(names[0])
+	im.environments(names[0], all)
 	im.tests(all)
 	im.suite.Warnings = im.warnings.sorted()
 	return im.suite, im.problems.sorted().orNil()
@@ -234,7 +235,7 @@ func (im *importer) byodType(t *Test) {
 			im.fail(at, t.Name, "LLM BYOD tests must use Python 3.11")
 		}
 	case "cpu", "cu123":
-		if !contains(pythons(Generation2025), t.Python) {
+		if !slices.Contains(pythons(Generation2025), t.Python) {
 			im.fail(at, t.Name, "Invalid Python version for BYOD type %s: %s", kind, t.Python)
 		}
 	default:
@@ -242,21 +243,12 @@ func (im *importer) byodType(t *Test) {
 	}
 }
 
-func contains(list []string, s string) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
-	}
-	return false
-}
-
 // remarks warns of what Ray accepts and then fails on, or never looks at.
 func (im *importer) remarks(t *Test) {
 	if _, known := im.suite.Environments[t.Env]; !known && len(im.suite.Environments) > 0 {
 		im.warn(place(t.node, "env"), t.Name, "Unknown environment with name: %s", t.Env)
 	}
-	if !contains([]string{"default", "long_running_tests", "tune_tests", "xgboost_tests"}, t.Alert) {
+	if !slices.Contains([]string{"default", "long_running_tests", "tune_tests", "xgboost_tests"}, t.Alert) {
 		im.warn(place(t.node, "alert"), t.Name, "Alert suite %s not found.", t.Alert)
 	}
 	if nodes := t.Cluster.Size.Nodes; t.Run.Wait != nil && t.Cluster.Unknown == "" && t.Run.Wait.Nodes > nodes {

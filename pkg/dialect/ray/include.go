@@ -10,25 +10,77 @@ import (
 	"github.com/sluiceci/sluice/pkg/plan"
 )
 
-// Include is what "include: [{ray: FILE, …}]" of a sluice.yaml stands for: the tests of a file, as tasks. The options are
-// those of `sluice import ray`, with "_" for "-": frequency, filter (lines of attr:regex), smoke, unstable, jailed, no_kuberay,
-// env, run_per_test, pool, provider, priority. Problems of the suite are a Problems error; warnings are one line each.
+// Include is what "include: [{ray: FILE, …}]" of a sluice.yaml stands for: the tests of a file, as tasks. Problems of the suite
+// are a Problems error; warnings are one line each. Dialect does the same for the language itself.
 func Include(files fs.FS, file string, options map[string]string) (tasks []plan.Task, skipped []plan.Skipped, warnings []string, err error) {
-	r, o, err := includeOptions(options)
+	in, err := include(files, []string{file}, options)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, in.warnings(), err
 	}
-	suite, err := Import(files, []string{file}, Options{})
-	if err != nil {
-		return nil, nil, suite.warningTexts(), err
-	}
-	selection, err := suite.Select(r)
-	if err != nil {
-		return nil, selection.Skipped, suite.warningTexts(), err
-	}
-	tasks, err = suite.Tasks(selection.Steps, o)
-	return tasks, selection.Skipped, suite.warningTexts(), err
+	got, err := in.Tasks(plan.Asked{})
+	return got.Tasks, got.Skipped, got.Warnings, err
 }
+
+// Dialect lets a definition include Ray's release tests. The options are those of `sluice import ray`, with "_" for "-".
+type Dialect struct{}
+
+// Read implements plan.Dialect. Everything that is wrong with the files is told, before any change asks for their tests.
+func (Dialect) Read(in plan.Included) (plan.Suite, error) {
+	out, err := include(opener(in.Open), in.Files, in.Options)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// included is a suite that was read, and what its include asks of it.
+type included struct {
+	suite   *Suite
+	request Request
+	tasks   TaskOptions
+}
+
+// include reads files, as one suite, and the options.
+func include(files fs.FS, names []string, options map[string]string) (*included, error) {
+	in := &included{}
+	var err error
+	if in.request, in.tasks, err = includeOptions(options); err != nil {
+		return in, err
+	}
+	if in.suite, err = Import(files, names, Options{}); err != nil {
+		return in, err
+	}
+	if in.tasks.Environment != "" {
+		_, err = in.suite.ChooseEnvironment(in.tasks.Environment, nil)
+	}
+	return in, err
+}
+
+// Tasks implements plan.Suite. The frequency is that of whoever starts the run, such as a schedule, unless the include states
+// one; so is the environment, where Ray has one of that name.
+func (in *included) Tasks(asked plan.Asked) (plan.Imported, error) {
+	r, o := in.request, in.tasks
+	if text := asked.Change.Parameters["frequency"]; text != "" && r.Frequency == "" {
+		f, smoke, err := ParseFrequency(text)
+		if err != nil {
+			return plan.Imported{}, err
+		}
+		r.Frequency, r.PreferSmoke = f, r.PreferSmoke || smoke
+	}
+	if _, known := in.suite.Environments[asked.Environment]; known && o.Environment == "" {
+		o.Environment = asked.Environment
+	}
+	out := plan.Imported{Warnings: in.warnings()}
+	selection, err := in.suite.Select(r)
+	out.Skipped = selection.Skipped
+	if err != nil {
+		return out, err
+	}
+	out.Tasks, err = in.suite.Tasks(selection.Steps, o)
+	return out, err
+}
+
+func (in *included) warnings() []string { return in.suite.warningTexts() }
 
 func (s *Suite) warningTexts() []string {
 	if s == nil {

@@ -37,6 +37,17 @@ func (p Problem) String() string {
 	return b.String()
 }
 
+// Error is the problem without its place, which Position tells.
+func (p Problem) Error() string {
+	if p.Test == "" {
+		return p.Message
+	}
+	return "test " + p.Test + ": " + p.Message
+}
+
+// Position is the place of the problem.
+func (p Problem) Position() (file string, line, column int) { return p.File, p.Line, p.Column }
+
 // Problems is every problem that was found in one pass.
 type Problems []Problem
 
@@ -53,6 +64,15 @@ func (p Problems) Error() string {
 		lines = append(lines, fmt.Sprintf("Release test configuration error: Found %d test validation errors.", len(tests)))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Unwrap lists the problems as errors of their own.
+func (p Problems) Unwrap() []error {
+	out := make([]error, len(p))
+	for i, one := range p {
+		out[i] = one
+	}
+	return out
 }
 
 // sorted orders problems by their place and drops what is said twice of one place.

@@ -61,7 +61,8 @@ func TestRepos(t *testing.T) {
 	for _, c := range [][4]string{
 		{"R1", "https://github.com/ray-project/ray.git", "https://github.com/ray-project/ray.git", "master"},
 		{"R2", "https://github.com/user/ray/tree/branch/sub", "https://github.com/user/ray.git", "branch/sub"},
-		{"R3", "user:branch/sub", "https://github.com/user/ray.git", "branch/sub"}, {"R3 user", "user", "https://github.com/user/ray.git", "master"},
+		{"R3", "user:branch/sub", "https://github.com/user/ray.git", "branch/sub"},
+		{"R3 user", "user", "https://github.com/user/ray.git", "master"},
 	} {
 		if url, branch, err := ParseRepo(c[1]); err != nil || url != c[2] || branch != c[3] {
 			t.Errorf("%s: got %s, %s, %v", c[0], url, branch, err)

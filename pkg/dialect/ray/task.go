@@ -14,7 +14,7 @@ import (
 
 // TaskOptions are what tests do not say about where and how they run.
 type TaskOptions struct {
-	Pool        string            // "default" when empty
+	Pool        string            // empty: whoever asks chooses it
 	Provider    string            // of clusters; empty: no lease is asked for
 	Environment string            // of every test, instead of its own
 	Variables   map[string]string // set by the caller: before what the environment's file says
@@ -56,9 +56,6 @@ func task(step Step, environment Environment, o TaskOptions, atOnce int64) plan.
 		Stage: "test-1", Smoke: t.IsSmoke, Group: t.Group, Team: t.Team, Owner: t.Team, Frequency: string(t.Frequency),
 		Priority: o.Priority, SoftFail: !t.Stable, Stable: t.Stable, Prepare: t.Run.Prepare, Run: t.Command(),
 		LongRunning: t.Run.LongRunning, Directory: t.Directory(), Outputs: t.outputs(), Why: step.Why,
-	}
-	if out.Pool == "" {
-		out.Pool = "default"
 	}
 	if !o.NoLimits {
 		out.Concurrency, out.GroupLimit = t.Budget().Group, int32(atOnce)

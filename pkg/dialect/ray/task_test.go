@@ -2,6 +2,7 @@ package ray
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +127,50 @@ func TestInclude(t *testing.T) {
 	var found Problems
 	if _, _, _, err := Include(tree("- 3\n"), "release/tests.yaml", nil); !errors.As(err, &found) || found[0].Line != 1 {
 		t.Errorf("got %v, want a problem with its place", err)
+	}
+}
+
+// TestDialect shows that a definition's include is the same as an import, also where directories cannot be listed.
+func TestDialect(t *testing.T) {
+	t.Parallel()
+	files := data("2024-11")
+	in := plan.Included{
+		Files: []string{"release/release_tests.yaml"}, Options: map[string]string{"unstable": "true"},
+		Open: func(name string) ([]byte, error) { return fs.ReadFile(files, name) },
+	}
+	var dialect plan.Dialect = Dialect{}
+	suite, err := dialect.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := suite.Tasks(plan.Asked{Change: release.Change{Parameters: map[string]string{"frequency": "nightly"}}, Environment: "gce"})
+	if err != nil || len(got.Tasks) != 142 || len(got.Skipped) != 313-138 {
+		t.Fatalf("got %d tasks, %d left out, %v", len(got.Tasks), len(got.Skipped), err)
+	}
+	for _, task := range got.Tasks {
+		if task.Pool != "" || task.Variables["GOOGLE_CLOUD_PROJECT"] == "" || task.Tags[0] != "env:gce" {
+			t.Fatalf("%s: pool %q, %v, %v", task.Name, task.Pool, task.Variables, task.Tags)
+		}
+	}
+	if got, err = suite.Tasks(plan.Asked{Environment: "ours"}); err != nil || len(got.Tasks) != 317 || got.Tasks[0].Tags[0] == "env:ours" {
+		t.Errorf("an environment that only the definition has: got %d tasks and %v", len(got.Tasks), err)
+	}
+	if _, err = suite.Tasks(plan.Asked{Change: release.Change{Parameters: map[string]string{"frequency": "often"}}}); err == nil {
+		t.Error("often is no frequency")
+	}
+	bad := tree(strings.Replace(valid, "timeout: 100", "timeout: x", 1) + strings.Replace(valid, "team: core", "team: 3", 1))
+	in.Files, in.Open = []string{"release/tests.yaml"}, func(name string) ([]byte, error) { return fs.ReadFile(bad, name) }
+	_, err = dialect.Read(in)
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != 2 {
+		t.Fatalf("got %v, want two errors in one", err)
+	}
+	placed, ok := joined.Unwrap()[1].(interface{ Position() (string, int, int) })
+	if file, line, column := placed.Position(); !ok || file != "release/tests.yaml" || line != 20 || column != 9 {
+		t.Errorf("got %v at %s:%d:%d", placed, file, line, column)
+	}
+	in.Options = map[string]string{"env": "nowhere"}
+	if _, err = dialect.Read(in); err == nil {
+		t.Error("an environment that is not there is an error")
 	}
 }

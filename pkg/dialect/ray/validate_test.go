@@ -166,8 +166,12 @@ func TestMissingCompute(t *testing.T) {
 func TestByodTypes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ kind, python, want string }{
-		{"whatever", "3.9", "Invalid BYOD type: whatever"}, {"gpu", "3.11", "GPU BYOD tests must use Python 3.9 or 3.10"},
-		{"gpu", "3.10", ""}, {"cpu", "3.12", ""}, {"cu123", "3.9", ""}, {"llm-cu128", "3.11", ""},
+		{"whatever", "3.9", "Invalid BYOD type: whatever"},
+		{"gpu", "3.11", "GPU BYOD tests must use Python 3.9 or 3.10"},
+		{"gpu", "3.10", ""},
+		{"cpu", "3.12", ""},
+		{"cu123", "3.9", ""},
+		{"llm-cu128", "3.11", ""},
 	} {
 		text := strings.Replace(change(t, "byod: {}", "byod: {type: "+c.kind+"}"), "group: g", "python: '"+c.python+"'", 1)
 		_, found := read(text, Options{Generation: Generation2025})
