@@ -21,6 +21,7 @@ type progress struct {
 	json    bool
 	prefix  string // before each line, when several runs share a terminal
 	now     func() time.Time
+	seen    func(event.Event) // is told of each event before it is shown; nil for nobody
 	started time.Time
 	names   map[release.TaskID]string
 	total   int32
@@ -41,6 +42,9 @@ func (p *progress) run(ctx context.Context, b *bus.Bus, run release.RunID) (even
 			return event.RunFinished{}, err
 		}
 		for _, e := range batch.Events {
+			if p.seen != nil {
+				p.seen(e)
+			}
 			p.show(e)
 			if done, ok := e.Data.(event.RunFinished); ok {
 				return done, nil

@@ -26,7 +26,14 @@ type runOptions struct {
 	builder builder.Config
 	level   string
 	keep    string
+	shell   bool
 }
+
+// The value of --keep when it names no directory, and how long what failed is left in it.
+const (
+	keepSomewhere = "a new directory"
+	keepFor       = 30 * 24 * time.Hour
+)
 
 func runCommand() *cobra.Command {
 	var o runOptions
@@ -35,23 +42,39 @@ func runCommand() *cobra.Command {
 		Short: "Plan and run a checkout here, as it is, with the platform's planner, executor and gate; publish nothing",
 		Args:  arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.run(c.Context(), append(args, ".")[0], c.OutOrStdout(), asJSON(c))
+			return o.run(c.Context(), append(args, ".")[0], c.OutOrStdout(), c.ErrOrStderr(), asJSON(c))
 		},
 	}
+	c.Long = c.Short + ".\n" +
+		"A terminal shows what runs as bars; elsewhere each event is a line, with --json an object on a line.\n" +
+		"--keep leaves the workspaces of what failed, with events, blobs and logs; what the tasks would clean up after\n" +
+		"themselves is then not cleaned. --shell opens a shell in each workspace that failed, before it is cleaned.\n" +
+		"Exits with the outcome: 0 success, 1 failure, 2 error, 3 cancelled."
 	f := c.Flags()
 	f.StringArrayVar(&o.builder.Presets, "preset", nil, "apply a preset of the definition")
 	f.StringArrayVar(&o.builder.Set, "set", nil, "override a setting: path=value")
 	f.StringVar(&o.builder.Environment, "env", "", "environment")
 	f.StringArrayVar(&o.builder.Select, "select", nil, "run only tasks whose id or name matches the glob, and what they need")
 	o.builder.Includes = []string{"**"} // who runs this may read what git lets them
-	f.StringVar(&o.keep, "keep", "", "keep events, blobs and logs in this directory")
+	f.StringVar(&o.keep, "keep", "", "leave workspaces of what failed, events, blobs and logs in a new directory, or in --keep=DIR")
+	f.Lookup("keep").NoOptDefVal = keepSomewhere
+	f.BoolVar(&o.shell, "shell", false, "open a shell in the workspace of what failed; on a terminal only")
 	f.StringVar(&o.level, "log", "error", "debug, info, warn or error")
 	return c
 }
 
 // run snapshots the directory, announces the snapshot as a change and follows its run to the end.
-func (o runOptions) run(ctx context.Context, dir string, out io.Writer, jsonOut bool) error {
-	scratch, cleanup, err := o.scratch()
+func (o runOptions) run(ctx context.Context, dir string, out, talk io.Writer, jsonOut bool) error {
+	bars := newBars(out, jsonOut)
+	guest, err := o.guest(bars)
+	if err != nil {
+		return err
+	}
+	log, err := logger(o.level)
+	if err != nil {
+		return err
+	}
+	scratch, cleanup, err := o.scratch(talk)
 	if err != nil {
 		return exitWith(2, err)
 	}
@@ -60,25 +83,44 @@ func (o runOptions) run(ctx context.Context, dir string, out io.Writer, jsonOut 
 	if err != nil {
 		return exitWith(2, err)
 	}
-	in := &installation{Dir: scratch, Listen: "127.0.0.1:0", NATS: natsSide{Listen: "off"}, Builder: o.builder}
-	log, err := logger(o.level)
-	if err != nil {
-		return err
-	}
-	p, err := newPlatform(ctx, in, log, builder.Name, scheduler.Name, executor.Name)
+	p, err := newPlatform(ctx, o.installation(scratch, guest), log, builder.Name, scheduler.Name, executor.Name)
 	if err != nil {
 		return exitWith(2, err)
 	}
 	defer p.close()
-	return p.follow(ctx, change, &progress{out: out, json: jsonOut, now: time.Now})
+	show := &progress{out: out, json: jsonOut, now: time.Now}
+	if bars != nil {
+		defer bars.close()
+		show.out, show.seen = bars, bars.see
+	}
+	return p.follow(ctx, change, show)
 }
 
-func (o runOptions) scratch() (string, func(), error) {
+// installation is the platform of one run.
+func (o runOptions) installation(scratch string, guest *guest) *installation {
+	member := executor.Config{}
 	if o.keep != "" {
+		member.Keep = keepFor
+	}
+	in := &installation{Dir: scratch, Listen: "127.0.0.1:0", NATS: natsSide{Listen: "off"}, Builder: o.builder}
+	if guest != nil {
+		member.Failed = guest.enter
+		in.Scheduler.Phase = keepFor // a person may look around for long
+	}
+	in.Executors = []executor.Config{member}
+	return in
+}
+
+// scratch is the directory of a run. The second result removes it, or says where it is.
+func (o runOptions) scratch(talk io.Writer) (string, func(), error) {
+	if o.keep != "" && o.keep != keepSomewhere {
 		dir, err := filepath.Abs(o.keep)
-		return dir, func() {}, err
+		return dir, func() { fmt.Fprintln(talk, "sluice: kept in", dir) }, err
 	}
 	dir, err := os.MkdirTemp("", "sluice-run-")
+	if o.keep != "" {
+		return dir, func() { fmt.Fprintln(talk, "sluice: kept in", dir) }, err
+	}
 	return dir, func() { _ = os.RemoveAll(dir) }, err
 }
 

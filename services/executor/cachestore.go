@@ -34,17 +34,26 @@ type cacheEntry struct {
 
 const cacheTemporary = "new-"
 
-// openCaches makes the directory and removes what was being written when an earlier executor ended.
+// openCaches makes the directory and removes what was being written when an earlier executor ended. What another executor
+// is writing is locked, or very new.
 func openCaches(dir string) (*cacheStore, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	left, err := filepath.Glob(filepath.Join(dir, cacheTemporary+"*"))
 	for _, one := range left {
-		err = errors.Join(err, removeAll(one))
+		if info, gone := os.Lstat(one); gone != nil || time.Since(info.ModTime()) < cacheFresh {
+			continue
+		}
+		if lock, busy := lockEntry(one, syscall.LOCK_EX); busy == nil {
+			err = errors.Join(err, removeAll(one), lock.Close())
+		}
 	}
 	return &cacheStore{dir: dir}, err
 }
+
+// cacheFresh is how old something half written must be to count as left behind.
+const cacheFresh = 10 * time.Second
 
 // lay copies the newest entry of a name to a directory, if there is one.
 func (s *cacheStore) lay(ctx context.Context, name, to string) error {
@@ -75,6 +84,11 @@ func (s *cacheStore) keep(ctx context.Context, name, from string, limit int64) e
 	if err != nil {
 		return err
 	}
+	lock, err := lockEntry(fresh, syscall.LOCK_SH)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
 	inner := filepath.Join(fresh, "entry")
 	if err := copyTree(ctx, from, inner); err != nil {
 		return errors.Join(err, removeAll(fresh))

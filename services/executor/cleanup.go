@@ -2,10 +2,11 @@ package executor
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"errors"
+	"path/filepath"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -42,8 +43,9 @@ func (a *attempt) cleanupLimit() time.Duration {
 // finish undoes what the attempt did, closes the log and removes the workspace; or, where a failed attempt is to be kept
 // for a person, leaves all of it until its time. It goes on after a cancellation, with limits of its own.
 func (a *attempt) finish(ctx context.Context) {
+	a.show(ctx)
 	ctx = context.WithoutCancel(ctx)
-	if a.keep(ctx) {
+	if a.keep() {
 		a.storeFiles(ctx)
 		a.closeLog(ctx)
 		return
@@ -102,17 +104,19 @@ func (a *attempt) cleanLast(ctx context.Context) error {
 	case a.task.Cleanup == "":
 		return nil
 	case a.skips(phaseCleanup) && len(a.lease.Places) > 0 && a.maker == nil:
-		return fmt.Errorf("its cleanup was skipped, as the definition or a comment asks for")
+		return errors.New("its cleanup was skipped, as the definition or a comment asks for")
 	case a.skips(phaseCleanup):
 		return nil
 	}
 	ctx, cancel := bounded(ctx, a.cleanupLimit(), release.ClassInfraTimeout, "the cleanup")
 	defer cancel()
 	if err := a.prove(ctx); err != nil {
-		return fmt.Errorf("its cleanup did not run: %w", err)
+		return fail(release.ClassInfra, "its cleanup did not run: %w", err)
 	}
 	for _, n := range a.nodes {
-		n.lost = nil // A node whose command failed is cleaned like the others.
+		if n.driver != nil {
+			n.lost = nil // A node whose command failed is cleaned like the others.
+		}
 	}
 	class := release.ClassInfra
 	return a.everywhere(ctx, order{phase: phaseCleanup, what: "the cleanup", text: a.task.Cleanup, class: class, env: map[string]string{
@@ -120,27 +124,54 @@ func (a *attempt) cleanLast(ctx context.Context) error {
 	}})
 }
 
-// keep leaves a failed attempt as it is for a person, if the task asks for that. Not what somebody cancelled, and not
-// what has to leave this machine.
-func (a *attempt) keep(ctx context.Context) bool {
-	if !a.begun || a.task.Keep <= 0 || a.e.ending() {
-		return false
-	}
+// worthKeeping reports whether somebody may want to look at what the attempt left: not where it succeeded, not what
+// somebody cancelled, and not what has to leave this machine.
+func (a *attempt) worthKeeping() bool {
 	switch a.result.Class {
 	case release.ClassOK, release.ClassCancelled, release.ClassLost:
 		return false
 	}
-	until := a.e.now().Add(a.task.Keep.Std()).UTC()
-	if err := a.e.place.record(a.ref, record{Data: a.data, Made: a.maker != nil, KeptUntil: until, Result: a.result}); err != nil {
+	return a.begun && !a.e.ending()
+}
+
+// show shows a failed attempt to whoever waits for one.
+func (a *attempt) show(ctx context.Context) {
+	if a.e.config.Failed == nil || !a.worthKeeping() || ctx.Err() != nil {
+		return
+	}
+	a.e.config.Failed(ctx, Workspace{
+		Task: a.ref.Task, Attempt: a.ref.Attempt, Dir: filepath.Join(a.workspace(), a.task.Directory),
+		Env: a.environment(a.here(), order{phase: phaseTest}), Reason: a.result.Reason,
+	})
+}
+
+// keep leaves a failed attempt as it is for a person, if the task or this executor says so.
+func (a *attempt) keep() bool {
+	if !a.worthKeeping() {
+		return false
+	}
+	limit := firstSet(a.task.Keep, release.Duration(a.e.config.Keep))
+	if limit <= 0 {
+		return false
+	}
+	until := a.e.now().Add(limit).UTC()
+	r := a.record()
+	r.KeptUntil, r.Result = until, event.TaskFinished{Class: a.result.Class, Outcome: a.result.Outcome}
+	if err := a.e.place.record(a.ref, r); err != nil {
 		a.e.log.Error("cannot keep the workspace of a failed attempt", "task", a.ref.Task, "err", err)
 		return false
 	}
 	a.result.KeptUntil = until
-	kept := []string{"the workspace is kept until " + until.Format(time.RFC3339)}
-	if a.e.host != "" {
-		kept = append(kept, "on "+a.e.host)
-	}
-	a.log.note(strings.Join(append(kept, "in "+a.dir), " "))
+	a.log.note("kept until " + until.Format(time.RFC3339) + " on " + a.e.host + ": " + a.workspace())
 	a.e.tend(a.ref, until)
 	return true
+}
+
+// record is what stands on the disk of the attempt.
+func (a *attempt) record() record {
+	r, found, err := a.e.place.recorded(a.ref)
+	if err != nil || !found {
+		r = record{Data: a.data, Made: a.maker != nil}
+	}
+	return r
 }

@@ -38,39 +38,43 @@ func (a *attempt) makeNodes(ctx context.Context) error {
 	if len(a.lease.Places) == 0 {
 		return fail(release.ClassConfig, "cannot run task %s on every node: it leases no places", a.task.ID)
 	}
-	if err := a.nameNodes(ctx); err != nil {
-		return err
-	}
+	a.nameNodes(ctx)
 	for _, n := range a.nodes {
+		if n.lost != nil {
+			a.log.note(n.String() + ": " + n.lost.Error())
+			continue
+		}
 		if err := a.furnish(ctx, n); err != nil {
 			return orCause(ctx, classify(release.ClassInfra, err))
 		}
 	}
-	return nil
+	return a.tally(ctx, order{what: "reaching the nodes"})
 }
 
-// nameNodes makes the rooms known, without making them.
-func (a *attempt) nameNodes(ctx context.Context) error {
+// nameNodes makes the rooms known, without making them, and opens the drivers of those elsewhere.
+func (a *attempt) nameNodes(ctx context.Context) {
 	a.nodes = nil
 	lines := &sync.Mutex{}
+	var group sync.WaitGroup
 	for i, held := range a.lease.Places {
-		at, err := a.e.reach(ctx, held.Address)
-		if err != nil {
-			return classify(release.ClassConfig, err)
-		}
-		n := &node{index: i, held: held}
-		n.room = room{
-			dir: filepath.Join(a.dir, nodesName, strconv.Itoa(i)), driver: at, output: a.log.node(i, lines), code: new(int32),
+		n := &node{index: i, held: held, room: room{
+			dir: filepath.Join(a.dir, nodesName, strconv.Itoa(i)), output: a.log.node(i, lines), code: new(int32),
 			far: held.Address != "" || !a.e.local(),
 			env: map[string]string{
 				"SLUICE_NODE_INDEX": strconv.Itoa(i), "SLUICE_NODE_COUNT": strconv.Itoa(len(a.lease.Places)),
 				"SLUICE_NODE_NAME": held.Place, "SLUICE_NODE_ADDRESS": addressOf(held),
 				"SLUICE_NODE_TOKEN": strconv.FormatInt(held.Token, 10),
 			},
-		}
+		}}
 		a.nodes = append(a.nodes, n)
+		group.Go(func() {
+			var err error
+			if n.driver, err = a.e.reach(ctx, held.Address); err != nil {
+				n.lost = classify(release.ClassConfig, err)
+			}
+		})
 	}
-	return nil
+	group.Wait()
 }
 
 // furnish copies workspace and inputs into a node's room. The driver takes them to where the node is.
@@ -113,7 +117,7 @@ func (a *attempt) onNodes(ctx context.Context, o order) error {
 			}
 			a.log.note(n.String() + ": " + err.Error())
 			if left--; left < need && o.phase == phaseTest {
-				cancel(fail(o.class, "ended, since %s failed and %d are needed", n, need))
+				cancel(&dragged{fmt.Sprintf("ended, since %s failed and %d are needed", n, need)})
 			}
 		})
 	}
@@ -147,30 +151,38 @@ func (a *attempt) needed() int {
 	return len(a.nodes)
 }
 
-// tally says whether enough nodes succeeded. The class is that of the first node whose own command failed, since what
-// failed elsewhere may have failed because of it.
+// dragged is why a node was ended that had not failed.
+type dragged struct{ why string }
+
+func (d *dragged) Error() string { return d.why }
+
+// tally says whether enough nodes succeeded, and names those that did not. The class is that of a node whose own command
+// failed, before that of what failed around it.
 func (a *attempt) tally(ctx context.Context, o order) error {
+	good, need := 0, a.needed()
+	if o.phase == phaseCleanup || o.phase == phaseCleanupFirst {
+		need = len(a.nodes)
+	}
 	var lost []string
 	var first error
 	for _, n := range a.nodes {
-		if n.lost == nil {
+		switch {
+		case n.lost == nil:
+			good++
+			continue
+		case errors.As(n.lost, new(*dragged)):
 			continue
 		}
 		lost = append(lost, n.String()+": "+n.lost.Error())
-		var known *failure
-		if first == nil || errors.As(n.lost, &known) && known.class == o.class && classOf(first) != o.class {
+		if first == nil || classOf(n.lost) == o.class && classOf(first) != o.class {
 			first = n.lost
 			a.result.ExitCode = *n.code
 		}
 	}
-	good, need := len(a.nodes)-len(lost), a.needed()
-	if o.phase == phaseCleanup || o.phase == phaseCleanupFirst {
-		need = len(a.nodes)
-	}
-	if good >= need {
+	switch err := context.Cause(ctx); {
+	case good >= need:
 		return nil
-	}
-	if err := context.Cause(ctx); err != nil && !errors.As(err, new(*failure)) {
+	case first == nil || err != nil && !errors.As(err, new(*dragged)) && !errors.Is(err, context.Canceled):
 		return err
 	}
 	return &failure{classOf(first), fmt.Errorf("%s: %d of %d nodes succeeded, expected %d: %s", o.what, good, len(a.nodes), need,

@@ -132,7 +132,7 @@ func TestKeep(t *testing.T) {
 	if b, err := os.ReadFile(kept); err != nil || string(b) != "mine\n" {
 		t.Errorf("the workspace is not kept: %v", err)
 	}
-	if !strings.Contains(w.log(f), "the workspace is kept until") {
+	if !strings.Contains(w.log(f), "kept until") {
 		t.Errorf("log %q", w.log(f))
 	}
 	first.stop()

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -34,9 +35,23 @@ type Config struct {
 	Notice      Notice            `yaml:"notice"`      // where it is told that this machine will be taken away
 	Caches      string            `yaml:"caches"`      // directory of caches, which executors of one machine may share; below Dir when empty
 	CacheSize   int64             `yaml:"cache_size"`  // bytes of all caches together; 10 GiB when 0, none when negative
+	Keep        time.Duration     `yaml:"keep"`        // how long workspaces of failed attempts are left whose task does not say
 	Use         driver.Driver     `yaml:"-"`           // in place of Driver
 
+	// Failed, when set, is shown the workspace of a failed attempt before that is cleaned: a person may look around. The
+	// attempt goes on when it returns; it must when ctx ends.
+	Failed func(ctx context.Context, w Workspace) `yaml:"-"`
+
 	space func(dir string) (int64, error) // free on its disk, in bytes
+}
+
+// Workspace is where a failed attempt ran.
+type Workspace struct {
+	Task    release.TaskID
+	Attempt int32
+	Dir     string            // where the command ran
+	Env     map[string]string // of the command, with its secrets
+	Reason  string            // why it failed
 }
 
 func (c Config) orDefault() Config {

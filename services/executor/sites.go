@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/url"
 	"path/filepath"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/driver"
 	"github.com/sluiceci/sluice/pkg/driver/choose"
@@ -16,54 +17,104 @@ import (
 
 // sites are the drivers of places elsewhere, opened when they are first needed.
 type sites struct {
-	config choose.Config
+	config choose.Config // the executor's own: keys and known hosts
 	dir    string
 	log    *slog.Logger
+
 	mu     sync.Mutex
-	opened map[string]driver.Site // by address
+	closed bool
+	known  map[string]*site // by address
 }
 
-// open returns the driver of an address: "ssh://user@host:22".
+// site is the driver of one address.
+type site struct {
+	once   sync.Once
+	driver driver.Site
+	err    error
+}
+
+// sweepTime bounds the sweep of a host that is first used: one that is away tells so when a command is to start there.
+const sweepTime = 30 * time.Second
+
+// open returns the driver of an address: "ssh://user@host:22". Several may be opened at once.
 func (s *sites) open(ctx context.Context, address string) (driver.Driver, error) {
+	one, err := s.at(address)
+	if err != nil {
+		return nil, err
+	}
+	one.once.Do(func() { one.err = s.start(ctx, one, address) })
+	if one.err != nil {
+		s.forget(address, one)
+		return nil, one.err
+	}
+	return one.driver, nil
+}
+
+func (s *sites) at(address string) (*site, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if site := s.opened[address]; site != nil {
-		return site, nil
+	if s.closed {
+		return nil, fault.New(fault.Transient, "cannot reach %s: the executor ends", address)
 	}
+	if s.known == nil {
+		s.known = map[string]*site{}
+	}
+	if s.known[address] == nil {
+		s.known[address] = &site{}
+	}
+	return s.known[address], nil
+}
+
+func (s *sites) forget(address string, one *site) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[address] == one {
+		delete(s.known, address)
+	}
+}
+
+// start opens a driver and ends what an earlier executor left there.
+func (s *sites) start(ctx context.Context, one *site, address string) error {
 	config, err := remote(s.config, address)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	site, err := choose.Open(ctx, config, choose.Options{
-		Place: filepath.Join(s.dir, "sites", release.Derive("site", address)[:16]), Log: s.log,
-	})
-	if err != nil {
-		return nil, err
+	place := filepath.Join(s.dir, "sites", release.Derive("site", address)[:16])
+	if one.driver, err = choose.Open(ctx, config, choose.Options{Place: place, Log: s.log}); err != nil {
+		return err
 	}
-	if s.opened == nil {
-		s.opened = map[string]driver.Site{}
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	if swept, err := one.driver.Sweep(ctx); err != nil || swept > 0 {
+		s.log.Warn("swept a host", "address", address, "things", swept, "err", err)
 	}
-	s.opened[address] = site
-	return site, nil
+	return nil
+}
+
+// remote is how an address is reached.
+func remote(base choose.Config, address string) (choose.Config, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "ssh" || u.Host == "" || u.Path != "" && u.Path != "/" {
+		return base, fault.New(fault.Invalid, "cannot reach a place at %q: expected an address such as \"ssh://user@host:22\", or none for "+
+			"this machine", address)
+	}
+	base.Kind, base.SSH.Address = "ssh", u.Host
+	if name := u.User.Username(); name != "" {
+		base.SSH.User = name
+	}
+	return base, nil
 }
 
 func (s *sites) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	var problems []error
-	for _, site := range s.opened {
-		problems = append(problems, site.Close())
+	for _, one := range s.known {
+		if one.driver != nil {
+			problems = append(problems, one.driver.Close())
+		}
 	}
-	s.opened = nil
+	s.known = nil
 	return errors.Join(problems...)
-}
-
-// remote is how an address is reached: its scheme is the kind of driver.
-func remote(base choose.Config, address string) (choose.Config, error) {
-	scheme, _, found := strings.Cut(address, "://")
-	if !found || scheme == "" {
-		return base, fault.New(fault.Invalid, "cannot reach a place at %q: expected an address such as \"ssh://user@host:22\", or none for this machine", address)
-	}
-	base.Kind = scheme
-	return base, nil
 }

@@ -134,10 +134,10 @@ func (a *attempt) bringBack(ctx context.Context, r record) error {
 			return err
 		}
 	}
-	if !a.task.Gang.Each {
-		return nil
+	if a.task.Gang.Each {
+		a.nameNodes(ctx)
 	}
-	return a.nameNodes(ctx)
+	return nil
 }
 
 // reportLost says that an attempt was lost, unless somebody has said how it ended.
