@@ -25,19 +25,27 @@ func lintCommand() *cobra.Command {
 	}
 }
 
-// lint prints the problems, which are its data, to out; that there are none is only said.
+// lint prints the problems and the warnings, which are its data, to out; that there are none is only said. Warnings are
+// told once there is no problem: they are not worth mending before.
 func lint(dir string, out, talk io.Writer, jsonOut bool) error {
-	found, err := lintProblems(dir)
+	found, warnings, err := lintProblems(dir)
 	if err != nil {
 		return exitWith(1, err)
 	}
 	switch {
 	case jsonOut:
-		if err := printJSON(out, map[string]any{"problems": append(definition.Errors{}, found...)}); err != nil {
+		all := map[string]any{"problems": append(definition.Errors{}, found...), "warnings": append(definition.Errors{}, warnings...)}
+		if err := printJSON(out, all); err != nil {
 			return exitWith(2, err)
 		}
 	case len(found) > 0:
 		_, _ = fmt.Fprintln(out, found.Error())
+	case len(warnings) > 0:
+		for _, w := range warnings {
+			w.Message = "warning: " + w.Message
+			_, _ = fmt.Fprintln(out, w.String())
+		}
+		_, _ = fmt.Fprintln(talk, "no problems")
 	default:
 		_, _ = fmt.Fprintln(talk, "no problems")
 	}
@@ -47,18 +55,19 @@ func lint(dir string, out, talk io.Writer, jsonOut bool) error {
 	return nil
 }
 
-// lintProblems lists what is wrong with the text, or else with the plans that it resolves to.
-func lintProblems(dir string) (definition.Errors, error) {
-	var found, more definition.Errors
+// lintProblems lists what is wrong with the text, or else with the plans that it resolves to, or else what it says in
+// vain.
+func lintProblems(dir string) (found, warnings definition.Errors, err error) {
+	var more definition.Errors
 	def, err := readDefinition(dir)
 	if errors.As(err, &found) {
-		return found, nil
+		return found, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if found, err = lintChanged(def, dir); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	seen := map[definition.Problem]bool{}
 	for _, change := range lintChanges(def) {
@@ -75,7 +84,10 @@ func lintProblems(dir string) (definition.Errors, error) {
 			}
 		}
 	}
-	return found, nil
+	if len(found) == 0 {
+		warnings = definition.Warnings(def)
+	}
+	return found, warnings, nil
 }
 
 // lintChanges are changes as they arrive every day.

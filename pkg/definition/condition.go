@@ -142,3 +142,37 @@ func (c *conditions) eval(cond *condition, values map[string]any) (bool, error) 
 	}
 	return answer, nil
 }
+
+// partial answers a condition of which only some values are known; known is false when the others decide.
+func (c *conditions) partial(text string, values map[string]any) (answer, known bool) {
+	if err := c.prepare(); err != nil {
+		return false, false
+	}
+	ast, issues := c.env.Compile(text)
+	if issues != nil && issues.Err() != nil || c.spent > maxTotalCost {
+		return false, false
+	}
+	var unknown []*cel.AttributePatternType
+	for _, name := range c.names {
+		if _, given := values[name]; !given {
+			unknown = append(unknown, cel.AttributePattern(name))
+		}
+	}
+	program, err := c.env.Program(ast, cel.EvalOptions(cel.OptPartialEval, cel.OptTrackCost), cel.CostLimit(maxConditionCost))
+	if err != nil {
+		return false, false
+	}
+	vars, err := cel.PartialVars(values, unknown...)
+	if err != nil {
+		return false, false
+	}
+	out, details, err := program.Eval(vars)
+	if details != nil && details.ActualCost() != nil {
+		c.spent += *details.ActualCost()
+	}
+	if err != nil {
+		return false, false
+	}
+	answer, known = out.Value().(bool)
+	return answer, known
+}

@@ -144,3 +144,5 @@ func safeInShell(s string) bool {
 	}
 	return !strings.HasPrefix(s, "-")
 }
+
+func containsMark(s string) bool { return strings.Contains(s, openMark) }

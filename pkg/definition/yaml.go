@@ -61,6 +61,7 @@ func readable(s *source) bool {
 		s.fail(Pos{}, "", "the definition has %d bytes, expected at most %d", len(s.text.text), maxSize)
 		return false
 	}
+	before := len(s.problems)
 	for i, line := range s.lines {
 		if !utf8.ValidString(line) {
 			at := s.pos(i+1, utf8.RuneCountInString(line[:invalidAt(line)])+1)
@@ -75,7 +76,7 @@ func readable(s *source) bool {
 			s.fail(s.pos(i+1, strings.IndexByte(indent, '\t')+1), "indent with spaces", "found a tab in the indentation")
 		}
 	}
-	return len(s.problems) == 0
+	return len(s.problems) == before
 }
 
 func invalidAt(line string) int {

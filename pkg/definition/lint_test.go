@@ -1,0 +1,64 @@
+package definition_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sluiceci/sluice/pkg/definition"
+)
+
+const linted = `project: x
+triggers: {tag: false}
+settings: {a: 1}
+definitions: {used: [1], idle: [1]}
+presets: {nothing: {}, some: {a: 2}, more: {extends: [nothing]}}
+environments: {empty: {}, full: {vars: {A: b}}}
+providers: {cloud: {create: x, destroy: y}, idle: {create: x, destroy: y}}
+templates: {base: {lease: cloud}, idle: {run: x}}
+builds:
+  wheel: {run: make, matrix: {p: $used}, secrets: [TOKEN]}
+  tagged: {run: make, if: change.kind == "tag"}
+  never: {run: make, unless: "true || branch == '2'"}
+  perhaps: {run: make, if: "change.kind == 'pull_request' && settings.a == 3"}
+tests:
+  after: {run: make, needs: [tagged]}
+  last: {run: make, needs: [after]}
+  unless: {run: make, needs: [{job: tagged, optional: true}], extends: base}
+  safe: {run: make, secrets: [TOKEN], if: change.kind != "pull_request"}
+`
+
+// TestWarnings tells everything that a definition says in vain, with its place.
+func TestWarnings(t *testing.T) {
+	def, err := definition.Parse("sluice.yaml", []byte(linted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range definition.Warnings(def) {
+		if p.Line == 0 || p.Excerpt == "" {
+			t.Errorf("a warning without a place: %+v", p)
+		}
+		first, _, _ := strings.Cut(p.String(), "\n")
+		got = append(got, first)
+	}
+	want := []string{
+		"sluice.yaml:4:26: the list idle is used by no matrix",
+		"sluice.yaml:5:11: the preset nothing sets nothing",
+		"sluice.yaml:5:38: the preset more sets nothing",
+		"sluice.yaml:6:16: the environment empty gives nothing",
+		"sluice.yaml:7:45: no job leases from the provider idle",
+		"sluice.yaml:8:35: no job extends the template idle",
+		"sluice.yaml:10:52: a run of a pull request gets no secrets: job wheel runs there without TOKEN",
+		"sluice.yaml:11:27: job tagged is never run: no change that starts a run meets its condition",
+		"sluice.yaml:12:30: job never is never run: no change that starts a run meets its condition",
+		"sluice.yaml:15:30: job after is never run: it needs tagged, which is never run",
+		"sluice.yaml:16:29: job last is never run: it needs after, which is never run",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	def, err = definition.Parse("sluice.yaml", []byte("project: x\nbuilds: {a: {run: x}}\n"))
+	if err != nil || definition.Warnings(def) != nil {
+		t.Error(err, definition.Warnings(def))
+	}
+}
