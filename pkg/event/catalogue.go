@@ -52,6 +52,12 @@ const (
 	TypeCommentReceived           Type = "comment.received"
 	TypeCommentResolved           Type = "comment.resolved"
 	TypeCommentAnswered           Type = "comment.answered"
+	TypeTestsJudged               Type = "tests.judged"
+	TypeTestMoved                 Type = "test.moved"
+	TypeIssueSynced               Type = "issue.synced"
+	TypeBisectRequested           Type = "bisect.requested"
+	TypeBisectAdvanced            Type = "bisect.advanced"
+	TypeBisectEnded               Type = "bisect.ended"
 )
 
 // Entry is a line of the catalogue: one type of event.
@@ -146,5 +152,11 @@ func Catalogue() []Entry {
 		{TypeCommentReceived, "<project>.<number>.<comment>", "somebody wrote directives into a comment", decode[CommentReceived]},
 		{TypeCommentResolved, "<project>.<number>.<comment>", "a comment is bound to a commit, its author's permission is known", decode[CommentResolved]},
 		{TypeCommentAnswered, "<project>.<number>.<comment>", "its author is to be told what came of it", decode[CommentAnswered]},
+		{TypeTestsJudged, "<round>", "how the tests of a run of the release branch ended", decode[TestsJudged]},
+		{TypeTestMoved, "<project>.<test>.<number>", "a test is in another state of health", decode[TestMoved]},
+		{TypeIssueSynced, "<project>.<test>.<intent>", "the forge's issue about a test is as it is to be", decode[IssueSynced]},
+		{TypeBisectRequested, "<bisect>", "the commit that broke a test is looked for", decode[BisectRequested]},
+		{TypeBisectAdvanced, "<bisect>.<number>", "a bisection starts runs", decode[BisectAdvanced]},
+		{TypeBisectEnded, "<bisect>", "a bisection blames a commit, or gives up", decode[BisectEnded]},
 	}
 }

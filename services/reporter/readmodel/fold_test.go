@@ -46,6 +46,12 @@ func asked() []event.Event {
 		event.CommentReceived{Comment: "c1", Project: "rillkit", Number: 7, Author: "ada", Text: "/test wheel"},
 		event.CommentResolved{Comment: "c1", Project: "rillkit", Number: 7, Author: "ada", Permission: "write", Pull: release.Change{Commit: "4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d"}},
 		event.CommentAnswered{Comment: "c1", Project: "rillkit", Number: 7, Text: "wheel is wanted"},
+		event.TestsJudged{Project: "rillkit", Commit: "4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d", Tests: []event.JudgedTest{{Test: "soak", Outcome: release.Failure}}},
+		event.TestMoved{Project: "rillkit", Test: "soak", Number: 3, From: "consistently_failing", To: "jailed", Until: storyTime(), Reason: "it fails for too long"},
+		event.IssueSynced{Project: "rillkit", Test: "soak", Intent: "3", Action: "updated", Issue: 12, Open: true},
+		event.BisectRequested{Bisect: "b1", Project: "rillkit", Test: "soak", Good: "1111111111111111111111111111111111111111", Bad: "4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d", By: "ada"},
+		event.BisectAdvanced{Bisect: "b1", Number: 1, Started: []event.BisectRun{{Commit: "2222222222222222222222222222222222222222", Run: "r"}}, Reason: "3 commits are left"},
+		event.BisectEnded{Bisect: "b1", Project: "rillkit", Test: "soak", Blamed: "2222222222222222222222222222222222222222", Reason: "it fails, the one before passes"},
 	} {
 		e := event.Root("4f2a9c1d-asked", "/gateway/demo-1", storyTime(), p)
 		e.Seq = uint64(1000 + i)
@@ -60,7 +66,7 @@ func asked() []event.Event {
 // ofTheFleet reports whether a fact belongs to no run.
 func ofTheFleet(p event.Payload) bool {
 	kind, _, _ := strings.Cut(string(p.EventType()), ".")
-	return slices.Contains([]string{"pool", "executor", "limit", "place", "lease", "comment"}, kind)
+	return slices.Contains([]string{"pool", "executor", "limit", "place", "lease", "comment", "test", "issue", "bisect"}, kind)
 }
 
 // TestFoldGolden shows what one fact of each type says about which rows.

@@ -32,6 +32,8 @@ func sentence(e event.Event) (string, Tone) {
 		event.PlaceDrainRequested, event.LeaseGranted, event.LeaseRenewed, event.LeaseEnded,
 		event.PlacesCreated, event.PlacesDestroyed:
 		return placeLine(p)
+	case event.TestsJudged, event.TestMoved, event.IssueSynced, event.BisectRequested, event.BisectAdvanced, event.BisectEnded:
+		return healthLine(p)
 	default:
 		return runLine(p)
 	}
