@@ -61,7 +61,7 @@ func (a *attempt) makePlaces(ctx context.Context) error {
 		return fail(release.ClassInfra, "cannot make the file of places: %w", err)
 	}
 	env["SLUICE_PLACES"] = file
-	create := order{phase: "create", what: "making the places", text: a.maker.Create, class: release.ClassInfra, env: env}
+	create := order{phase: "create", what: "making the places", text: a.maker.Create, class: release.ClassInfra, env: env, root: true}
 	if err := a.script(ctx, a.here(), create); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (a *attempt) awaitReady(ctx context.Context, expires time.Time) error {
 	env := a.makerVariables(expires)
 	for pause := readyPause; ; pause = min(2*pause, readyMost) {
 		err := a.script(ctx, a.here(), order{
-			phase: "ready", what: "asking whether the nodes are ready", text: a.maker.Ready, class: release.ClassInfra, env: env,
+			phase: "ready", what: "asking whether the nodes are ready", text: a.maker.Ready, class: release.ClassInfra, env: env, root: true,
 		})
 		var known *failure
 		if err == nil || ctx.Err() != nil || !errors.As(err, &known) || known.class != release.ClassInfra {
@@ -176,7 +176,7 @@ func (a *attempt) destroyMade(ctx context.Context, expires time.Time) error {
 	ctx, cancel := bounded(ctx, a.cleanupLimit(), release.ClassInfraTimeout, "destroying the places")
 	defer cancel()
 	o := order{
-		phase: "destroy", what: "destroying the places", text: a.maker.Destroy, class: release.ClassInfra, env: a.makerVariables(expires),
+		phase: "destroy", what: "destroying the places", text: a.maker.Destroy, class: release.ClassInfra, env: a.makerVariables(expires), root: true,
 	}
 	var err error
 	for try := range destroyTries {

@@ -44,9 +44,18 @@ type order struct {
 	text  string            // for "sh -eu"
 	class release.Class     // of a status other than 0
 	env   map[string]string // beside the attempt's own
+	root  bool              // it starts in the checkout: it is the definition's and not the task's
 }
 
-// script runs a text as the shell would, in the task's directory. One that ends other than with status 0 fails with the
+// directory is where a script starts.
+func (a *attempt) directory(r *room, o order) string {
+	if o.root {
+		return r.workspace()
+	}
+	return filepath.Join(r.workspace(), a.task.Directory)
+}
+
+// script runs a text as the shell would. One that ends other than with status 0 fails with the
 // class of the order; one that was ended fails with the cause.
 func (a *attempt) script(ctx context.Context, r *room, o order) error {
 	args, err := a.shell(r, o.text)
@@ -54,7 +63,7 @@ func (a *attempt) script(ctx context.Context, r *room, o order) error {
 		return err
 	}
 	process, err := r.driver.Start(ctx, driver.Spec{
-		Args: args, Dir: filepath.Join(r.workspace(), a.task.Directory), Home: r.dir, Root: r.dir, Env: a.environment(r, o),
+		Args: args, Dir: a.directory(r, o), Home: r.dir, Root: r.dir, Env: a.environment(r, o),
 		Output: r.output, Grace: a.e.config.Grace, Image: a.task.Image, Network: a.task.Network == "full",
 		Limits: a.limits(), Labels: a.labels(),
 	})

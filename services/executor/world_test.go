@@ -71,10 +71,7 @@ func (w *world) start(instance string, change func(*Config)) *running {
 	if change != nil {
 		change(&config)
 	}
-	deps := service.Deps{
-		Bus: w.bus, Blobs: w.blobs, Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Now: time.Now, Instance: instance, Secret: findSecret,
-	}
+	deps := w.deps(instance)
 	s, err := New(config, deps, w.cache)
 	if err != nil {
 		w.t.Fatal(err)
@@ -90,6 +87,13 @@ func (w *world) start(instance string, change func(*Config)) *running {
 	stop := sync.OnceFunc(func() { cancel(); <-done })
 	w.t.Cleanup(stop)
 	return &running{w: w, stop: stop}
+}
+
+func (w *world) deps(instance string) service.Deps {
+	return service.Deps{
+		Bus: w.bus, Blobs: w.blobs, Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Now: time.Now, Instance: instance, Secret: findSecret,
+	}
 }
 
 func findSecret(name string) (string, error) {
