@@ -81,21 +81,20 @@ func (p labPull) change(repo string) release.Change {
 // PostAnswer writes a comment on a pull request, unless one with the same key stands there: posting it again is harmless.
 // The key is of letters and digits, and becomes an invisible part of the comment.
 func (a API) PostAnswer(ctx context.Context, number int32, key, text string) error {
+	return a.postOnce(ctx, fmt.Sprintf("answer on pull request %d", number), a.comments(number), key, text)
+}
+
+// postOnce writes a comment below a path, unless one with the same key stands there.
+func (a API) postOnce(ctx context.Context, what, path, key, text string) error {
 	if !release.Token(key) {
-		return fault.New(fault.Internal, "cannot answer on pull request %d: the key is %q", number, key)
+		return fault.New(fault.Internal, "cannot %s: the key is %q", what, key)
 	}
 	marker := Answered + key + " -->"
-	there, err := a.answered(ctx, number, marker)
+	there, err := a.answered(ctx, what, path, marker)
 	if err != nil || there {
 		return err
 	}
-	body := map[string]string{"body": strings.TrimRight(text, "\n") + "\n\n" + marker}
-	what := fmt.Sprintf("answer on pull request %d", number)
-	found, err := a.call(ctx, what, http.MethodPost, a.comments(number), body, nil)
-	if err == nil && !found {
-		err = fault.New(fault.Invalid, "cannot %s: %s does not know it in %s", what, a.BaseURL, a.Repo)
-	}
-	return err
+	return a.change(ctx, what, http.MethodPost, path, map[string]string{"body": strings.TrimRight(text, "\n") + "\n\n" + marker})
 }
 
 func (a API) comments(number int32) string {
@@ -110,15 +109,15 @@ const (
 	pagesRead = 50 // newest first where the forge can; beyond them an answer that broke off may come twice
 )
 
-// answered looks whether a comment with a marker stands on a pull request.
-func (a API) answered(ctx context.Context, number int32, marker string) (bool, error) {
+// answered looks whether a comment with a marker stands among those below a path.
+func (a API) answered(ctx context.Context, what, path, marker string) (bool, error) {
 	for page := 1; page <= pagesRead; page++ {
 		var some []struct {
 			Body string `json:"body"`
 		}
 		// Each forge reads its own words of these.
 		query := fmt.Sprintf("?per_page=%d&limit=%d&page=%d&sort=desc&order_by=created_at", pageSize, pageSize, page)
-		found, err := a.call(ctx, fmt.Sprintf("read the comments of pull request %d", number), http.MethodGet, a.comments(number)+query, nil, &some)
+		found, err := a.call(ctx, what, http.MethodGet, path+query, nil, &some)
 		if err != nil || !found {
 			return false, err
 		}

@@ -36,8 +36,11 @@ type Forge struct {
 	repo     string
 	pulls    map[int]Pull
 	may      map[string]string // login, or GitLab's id: "admin", "maintain", "write", "read"
-	comments map[int][]string
+	comments map[int][]string  // of pull requests and issues, which share their numbers
+	issues   []*Issue
+	labels   []string
 	away     bool
+	mute     bool
 	calls    []string
 }
 
@@ -96,6 +99,9 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	parts := f.parts(r.URL.Path)
 	answer, code := f.answer(r, parts)
+	if f.mute && r.Method != http.MethodGet {
+		answer, code = object{"message": "away"}, http.StatusBadGateway
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(answer) // the client is gone when this fails
@@ -129,6 +135,12 @@ func (f *Forge) answer(r *http.Request, parts []string) (any, int) {
 		return f.permission(parts[2])
 	case kind == "members/4":
 		return f.member(parts[3])
+	case kind == "labels/2":
+		return f.repoLabels(r)
+	case kind == "issues/2":
+		return f.issueList(r)
+	case (kind == "issues/3" || kind == "issues/4") && f.issue(number) != nil:
+		return f.onIssue(r, f.issue(number), parts)
 	case (kind == "issues/4" || kind == "merge_requests/4") && known:
 		return f.comment(r, number)
 	}
