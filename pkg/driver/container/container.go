@@ -57,7 +57,7 @@ type Driver struct {
 
 // openTime bounds the first words with an engine, callTime any other that does not last as long as a command.
 const (
-	openTime = 10 * time.Second
+	openTime = 30 * time.Second
 	callTime = time.Minute
 )
 

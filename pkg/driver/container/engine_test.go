@@ -187,7 +187,7 @@ func (e *engine) serve() error {
 	if err := e.cmd.Start(); err != nil {
 		return err
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if conn, err := net.Dial("unix", socket); err == nil {
 			return conn.Close()
 		}

@@ -217,7 +217,7 @@ func TestKilledExecutorLeavesNothing(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	// The engine closes the leash: nobody needs to sweep for the processes to end.
-	for end := time.Now().Add(20 * time.Second); drivertest.Left(t) != ""; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(40 * time.Second); drivertest.Left(t) != ""; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("still running: %s", drivertest.Left(t))
 		}

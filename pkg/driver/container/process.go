@@ -97,7 +97,7 @@ func (p *process) copyOutput(talk *io.PipeWriter) {
 }
 
 // idle is how long the engine may be silent about output that it still has.
-const idle = 10 * time.Second
+const idle = 30 * time.Second
 
 // patient reads the container's stream; once the container has ended, not for longer than the engine is idle.
 type patient struct{ process *process }

@@ -19,12 +19,11 @@ import (
 // testDaemons starts what leaves the session, is deaf, holds the output and forks on.
 func testDaemons(t *testing.T, d driver.Driver) {
 	var out bytes.Buffer
-	began := time.Now()
 	exit := Exit(t, t.Context(), d, Shell(t, `setsid sh -c 'trap "" TERM HUP; echo up > daemon; while :; do sleep 1 & wait; done' &
 while ! test -s daemon; do sleep 0.01; done
 echo said; exit 3`, &out))
-	if exit.Code != 3 || exit.Cause != nil || out.String() != "said\n" || time.Since(began) > deadline/2 {
-		t.Errorf("%+v with output %q after %s", exit, out.String(), time.Since(began))
+	if exit.Code != 3 || exit.Cause != nil || out.String() != "said\n" {
+		t.Errorf("%+v with output %q", exit, out.String())
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // dialTime bounds the way to a host and the greeting there.
-const dialTime = 15 * time.Second
+const dialTime = 30 * time.Second
 
 // maxSessions is how many sessions share a connection. Hosts allow ten.
 const maxSessions = 8

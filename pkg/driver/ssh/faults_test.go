@@ -140,7 +140,7 @@ func TestHostThatStaysAway(t *testing.T) {
 // awaitNone waits until nothing of the test runs any more.
 func awaitNone(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); drivertest.Left(t) != ""; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(40 * time.Second); drivertest.Left(t) != ""; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("still running: %s", drivertest.Left(t))
 		}

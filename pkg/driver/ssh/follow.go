@@ -189,7 +189,7 @@ func (r *reader) read() {
 }
 
 // idle is how long a host may take to send what it says it has.
-const idle = 10 * time.Second
+const idle = 30 * time.Second
 
 // await waits until the log is read up to a size, and reports whether it was. An error means that the connection ended
 // before.

@@ -100,7 +100,7 @@ func (s *server) start(t *testing.T) {
 }
 
 func (s *server) up(ended <-chan struct{}) bool {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		select {
 		case <-ended:
 			return false
