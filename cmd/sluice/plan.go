@@ -27,6 +27,7 @@ const definitionName = "sluice.yaml"
 // planOptions are the flags of `sluice plan`: the change to plan for, and what is asked of the plan.
 type planOptions struct {
 	event, branch, tag, format string
+	params                     []string
 	comment, diff, explained   string
 	commented                  bool // --comment was given
 	request                    definition.Request
@@ -64,6 +65,7 @@ func planCommand() *cobra.Command {
 	f.StringArrayVar(&o.request.Set, "set", nil, "override a setting: path=value (repeatable, after the presets)")
 	f.StringVar(&o.request.Environment, "env", "", "environment")
 	f.StringArrayVar(&o.request.Select, "select", nil, "only tasks whose id or name matches the glob, and what they need (repeatable)")
+	f.StringArrayVar(&o.params, "param", nil, "parameter of the change: name=value; of a schedule schedule=NAME (repeatable)")
 	f.StringVar(&o.diff, "diff", "", "print how the plan differs from that of the definition at another revision of the checkout")
 	f.StringVar(&o.explained, "explain", "", "settings: print each setting, its value and where that comes from")
 	f.StringVar(&o.format, "format", "table", "table, json, dot or gitlab")
@@ -107,6 +109,8 @@ func (o planOptions) check() error {
 		return fmt.Errorf("cannot print the format %q, expected one of %s", o.format, strings.Join(formats, ", "))
 	case o.event == string(release.Tag) && o.tag == "":
 		return errors.New("cannot plan for a tag without its name: add --tag NAME")
+	case slices.ContainsFunc(o.params, func(p string) bool { return strings.Index(p, "=") < 1 }):
+		return fmt.Errorf("cannot take --param %q: expected name=value", o.params)
 	case o.commented && o.event != string(release.Comment):
 		return fmt.Errorf("cannot plan a comment for the event %q: leave --event out", o.event)
 	case o.explained != "" && o.explained != "settings":
@@ -137,6 +141,13 @@ func (o planOptions) change(ctx context.Context, def *definition.Definition, dir
 	c := release.Change{
 		Kind: release.ChangeKind(o.event), Project: def.Project.Value, Repo: "local/" + def.Project.Value,
 		Ref: "refs/heads/" + branch, Branch: branch, Commit: headOf(ctx, dir),
+	}
+	for _, p := range o.params {
+		name, value, _ := strings.Cut(p, "=")
+		if c.Parameters == nil {
+			c.Parameters = map[string]string{}
+		}
+		c.Parameters[name] = value
 	}
 	switch c.Kind {
 	case release.Tag:

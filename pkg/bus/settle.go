@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -59,7 +60,11 @@ func (b *Bus) settle(ctx context.Context, service string, r *Route, msg pulled, 
 		b.log.Warn("cannot settle a message; it will come again", "event", e.Describe(), "err", err)
 	}
 	if cause != nil {
-		b.log.Warn("cannot handle an event", "service", service, "route", r.Name, "event", e.Describe(), "err", cause,
+		level := slog.LevelWarn
+		if fault.RetryAfter(cause) > 0 { // it said itself when to come again
+			level = slog.LevelInfo
+		}
+		b.log.Log(ctx, level, "cannot handle an event", "service", service, "route", r.Name, "event", e.Describe(), "err", cause,
 			"delivery", deliveries, "again_in", v.later, "dead", v.dead)
 	}
 }

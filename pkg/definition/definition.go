@@ -61,7 +61,7 @@ type Environment struct {
 // Provider makes places with commands of the definition.
 type Provider struct {
 	At      Pos
-	Create  Text       `key:"create" doc:"Text for sh -eu that makes the places and writes the address of each to $SLUICE_PLACES." required:"true" example:"./cluster create"`
+	Create  Text       `key:"create" doc:"Text for sh -eu, run in the checkout, that makes the places and writes the address of each on a line of the file $SLUICE_PLACES; local is this machine." required:"true" example:"./cluster create"`
 	Destroy Text       `key:"destroy" doc:"Text for sh -eu that destroys them; it must succeed on what is half made, or not there." required:"true" example:"./cluster destroy"`
 	Ready   Text       `key:"ready" doc:"Text for sh -eu that succeeds once every node is up; until then it is run again." example:"./cluster ready"`
 	Expiry  Duration   `key:"expiry" doc:"After which a sweeper destroys what is left." example:"6h"`

@@ -234,3 +234,18 @@ func FuzzExpand(f *testing.F) {
 		}
 	})
 }
+
+// A matrix may leave a word empty on purpose: an image whose tag is the commit alone. Nothing else may.
+func TestExpandOfWhatAMatrixLeavesEmpty(t *testing.T) {
+	t.Parallel()
+	r := Release{Run: "run", Commit: "abcdefabcdef"}
+	item := &Item{Artifact: release.Artifact{Name: "x.tar", Matrix: map[string]string{"variant": ""}}}
+	if out, err := r.expand("{short_commit}{variant}", item); err != nil || out != "abcdefab" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	for _, text := range []string{"{branch}", "{unknown}", "{type}"} {
+		if out, err := r.expand("v"+text, item); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s became %q, %v; want an error", text, out, err)
+		}
+	}
+}

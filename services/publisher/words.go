@@ -39,13 +39,22 @@ func (r Release) expand(text string, item *Item) (string, error) {
 		}
 		word, next, closed := strings.Cut(after, "}")
 		value, known := words[strings.TrimSpace(word)]
-		if !closed || !known || value == "" {
+		if !closed || !known || value == "" && !emptied(item, strings.TrimSpace(word)) {
 			return "", fault.New(fault.Invalid, "cannot fill in %q: {%s} has no value here; the words are %s",
 				text, word, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
 		}
 		out.WriteString(value)
 		rest = next
 	}
+}
+
+// emptied reports whether a word is empty on purpose: a matrix says so.
+func emptied(item *Item, word string) bool {
+	if item == nil {
+		return false
+	}
+	value, given := item.Artifact.Matrix[word]
+	return given && value == ""
 }
 
 // bareName is a file name without what says how it is packed.

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/release"
+	outside "github.com/sluiceci/sluice/pkg/world"
+)
+
+type scene struct {
+	title string
+	play  func(context.Context, *world, *sluice) error
+}
+
+func scenes() []scene {
+	return []scene{
+		{"A nightly: 142 steps, one cluster that cannot be made at first, an unstable test, a flaky one", nightly},
+		{"A release branch with a test that is broken: the gate stays shut", shutGate},
+		{"The same branch, mended: forty wheels, seven images, a JAR, tested by 313 tests and published once", openGate},
+	}
+}
+
+// suiteTask is what the pages know of a task.
+type suiteTask struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Kind     string `json:"kind"`
+	State    string `json:"state"`
+	Attempts int    `json:"attempts"`
+}
+
+// detail is what the pages know of a run.
+type detail struct {
+	Run struct {
+		State string `json:"state"`
+	} `json:"run"`
+	Tasks      []suiteTask `json:"tasks"`
+	Conditions []struct {
+		Name, Reason string
+		Met          bool
+	} `json:"conditions"`
+	LeftOut []struct{ Name, Why string } `json:"left_out"`
+}
+
+func (s *sluice) detail(ctx context.Context, run string) (d detail, err error) {
+	return d, s.get(ctx, "/runs/"+run, &d)
+}
+
+// task finds a task of a run by its name.
+func (d detail) task(name string) (suiteTask, error) {
+	for _, t := range d.Tasks {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return suiteTask{}, fmt.Errorf("the run has no task %q", name)
+}
+
+func (d detail) count(kind string) int {
+	n := 0
+	for _, t := range d.Tasks {
+		if t.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// expect compares the exit code of a run, and says how it ended.
+func (s *sluice) expect(ctx context.Context, run string, code int) (detail, error) {
+	got, err := s.watch(ctx, run)
+	if err != nil {
+		return detail{}, err
+	}
+	if got != code {
+		why, _, _ := s.do(ctx, "status", run)
+		return detail{}, fmt.Errorf("run %s ended with exit code %d, want %d:\n%s", run, got, code, why)
+	}
+	return s.detail(ctx, run)
+}
+
+// What some tests do in this story; all others pass.
+const (
+	noCapacity = "serve_microbenchmarks.aws"                  // its cluster cannot be made the first time
+	flaky      = "cluster_tune_scale_up_down.aws"             // fails once
+	unstable   = "air_benchmark_tensorflow_mnist_cpu_4x4.aws" // fails; the suite calls it unstable
+	broken     = "stress_test_many_tasks.aws"                 // fails until it is mended
+)
+
+func nightly(ctx context.Context, w *world, s *sluice) error {
+	if _, err := w.push(ctx, "master", "rayish: the state of November"); err != nil {
+		return err
+	}
+	// The push itself starts a run of everything; the nightly is what this scene is about.
+	if _, _, err := s.do(ctx, "cancel", "latest", "--reason", "only the nightly is wanted"); err != nil {
+		return err
+	}
+	if err := w.cast(noCapacity+" 0.05 cluster:1 0", unstable+" 0.05 1", flaky+" 0.05 1 0"); err != nil {
+		return err
+	}
+	run, err := s.trigger(ctx, "master", "frequency=nightly")
+	if err != nil {
+		return err
+	}
+	d, err := s.expect(ctx, run, 1) // the flaky test has failed
+	if err != nil {
+		return err
+	}
+	const own = 5 // complete, and test-wheels of four Pythons
+	if n := d.count("test") - own; n != 142 {
+		return fmt.Errorf("the nightly has %d steps, want 142", n)
+	}
+	say("   142 steps; the run fails since %s does", flaky)
+	if t, err := d.task(noCapacity); err != nil || t.Attempts != 2 || t.State != "success" {
+		return fmt.Errorf("%s is %+v, want success at the second attempt: %w", noCapacity, t, err)
+	}
+	say("   %s: no capacity at first, passed on retry", noCapacity)
+	if _, _, err := s.do(ctx, "retry", run); err != nil {
+		return err
+	}
+	if _, err := s.expect(ctx, run, 0); err != nil {
+		return err
+	}
+	say("   sluice retry: the failed ones alone, on the frozen plan; the nightly has passed")
+	return w.cloudEmpty()
+}
+
+// trigger starts a run of a branch and returns its name.
+func (s *sluice) trigger(ctx context.Context, branch string, params ...string) (string, error) {
+	args := []string{"trigger", "rayish", "--branch", branch, "--json"}
+	for _, p := range params {
+		args = append(args, "--param", p)
+	}
+	out, code, err := s.do(ctx, args...)
+	var answer struct {
+		Run string `json:"run"`
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &answer)
+	}
+	if err != nil || code != 0 || answer.Run == "" {
+		return "", fmt.Errorf("the trigger answered %s (exit code %d): %w", out, code, err)
+	}
+	return answer.Run, nil
+}
+
+const branch = "releases/2.40.0"
+
+func shutGate(ctx context.Context, w *world, s *sluice) error {
+	if err := w.cast(broken + " 0.05 1"); err != nil {
+		return err
+	}
+	commit, err := w.push(ctx, branch, "core: quicker queues")
+	if err != nil {
+		return err
+	}
+	d, err := s.expect(ctx, runOf(commit), 1)
+	if err != nil {
+		return err
+	}
+	shut := ""
+	for _, c := range d.Conditions {
+		if !c.Met && shut == "" {
+			shut = c.Name + ": " + c.Reason
+		}
+	}
+	if shut == "" || len(w.pypi.Uploads()) > 0 {
+		return fmt.Errorf("the gate shows no reason (%q), or %d files are in the index", shut, len(w.pypi.Uploads()))
+	}
+	say("   the gate is shut: %s", shut)
+	return w.cloudEmpty()
+}
+
+func openGate(ctx context.Context, w *world, s *sluice) error {
+	if err := w.cast("# all pass"); err != nil {
+		return err
+	}
+	commit, err := w.push(ctx, branch, "core: queues that are right, too")
+	if err != nil {
+		return err
+	}
+	d, err := s.expect(ctx, runOf(commit), 0)
+	if err != nil {
+		return err
+	}
+	if n := d.count("test") - 5; n != 317 {
+		return fmt.Errorf("the release was tested by %d steps, want 317: 313 tests, one of them five times", n)
+	}
+	if err := w.cloudEmpty(); err != nil {
+		return err
+	}
+	return w.prove(ctx, commit)
+}
+
+// runOf is the run of a push to the release branch.
+func runOf(commit string) string {
+	return string(release.Change{Kind: release.Push, Repo: repo, Ref: "refs/heads/" + branch, Commit: release.Commit(commit)}.RunID())
+}
+
+// cloudEmpty looks that every cluster was destroyed.
+func (w *world) cloudEmpty() error {
+	left, err := os.ReadDir(w.path("cloud"))
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("%d clusters are left in the cloud: %v", len(left), left[0])
+	}
+	return err
+}
+
+// prove looks at what users can get, as they would.
+func (w *world) prove(ctx context.Context, commit string) error {
+	uploads := w.pypi.Uploads()
+	for file, n := range uploads {
+		if n != 1 {
+			return fmt.Errorf("%s was published %d times, want once", file, n)
+		}
+	}
+	if len(uploads) != 40 {
+		return fmt.Errorf("%d wheels are in the production index, want 40", len(uploads))
+	}
+	say("   40 wheels in the production index, each uploaded once")
+	for _, tag := range []string{"ray:%s-py39-cpu", "ray:%s", "ray:%s-gpu", "ray:%s-aarch64", "ray-ml:%s-py39"} {
+		image := strings.TrimPrefix(w.urls["registry"], "http://") + "/rayproject/" + fmt.Sprintf(tag, commit[:8])
+		if _, got, err := outside.PullImage(ctx, image); err != nil || got != commit {
+			return fmt.Errorf("pulled commit %q as %s, want %s: %w", got, image, commit, err)
+		}
+	}
+	say("   images under the tags of their Pythons, platforms and architectures, of commit %s", commit[:8])
+	jar := fmt.Sprintf("%s/maven/io/ray/ray-runtime/2.0.0-%s/ray-runtime-2.0.0-%s.jar", w.urls["files"], commit[:8], commit[:8])
+	if _, err := sh(ctx, w.dir, "python3", "-c", "import sys,urllib.request as u,zipfile,io\n"+
+		"names=zipfile.ZipFile(io.BytesIO(u.urlopen(sys.argv[1]).read())).namelist()\n"+
+		"assert 'native/linux/libcore.txt' in names and 'native/darwin/libcore.txt' in names, names", jar); err != nil {
+		return err
+	}
+	say("   a JAR with the natives of both systems")
+	return w.install(ctx, commit)
+}
+
+// install installs both products from both indexes with the pip of this machine, where it is one of the release's Pythons.
+func (w *world) install(ctx context.Context, commit string) error {
+	for _, version := range []string{"3.9", "3.10", "3.11", "3.12"} {
+		python, err := exec.LookPath("python" + version)
+		if err != nil {
+			continue
+		}
+		for _, index := range []string{w.urls["files"] + "/index/simple/", w.urls["pypi"] + "/simple/"} {
+			dir, err := os.MkdirTemp(w.dir, "user-")
+			if err != nil {
+				return err
+			}
+			got, err := outside.PipInstall(ctx, python, index, dir, "import ray, ray_cpp; print(ray.__commit__)", "--pre", "ray", "ray_cpp")
+			if err != nil || got != commit {
+				return fmt.Errorf("pip of Python %s installed commit %q from %s, want %s: %w", version, got, index, commit, err)
+			}
+		}
+		say("   pip install ray ray_cpp with Python %s, from the test index and from production", version)
+		return nil
+	}
+	say("   – no Python from 3.9 to 3.12 here: pip was left out")
+	return nil
+}
