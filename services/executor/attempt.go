@@ -118,6 +118,9 @@ func (a *attempt) phases(ctx context.Context) error {
 	return a.phase("collect", func() error {
 		err := a.collect(guarded, failed)
 		if err == nil {
+			err = a.judge()
+		}
+		if err == nil {
 			a.saveCaches(guarded)
 		}
 		return err
@@ -168,7 +171,7 @@ func (a *attempt) find(ctx context.Context) error {
 	if withheld != "" {
 		a.log.note(withheld)
 	}
-	return nil
+	return a.checkLease()
 }
 
 // conclude writes down how the attempt ended. An order from outside wins over what went wrong because of it.

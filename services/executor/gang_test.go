@@ -154,7 +154,7 @@ func TestGangCannot(t *testing.T) {
 		name, reason string
 		lease        func(*world) release.Lease
 	}{
-		{"no places", "it leases no places", func(*world) release.Lease { return release.Lease{} }},
+		{"no places", `cannot lease from provider "lab"`, func(*world) release.Lease { return release.Lease{} }},
 		{"no address", `cannot reach a place at "rack"`, func(w *world) release.Lease {
 			l := w.held("lab", "a")
 			l.Places[0].Address = "rack"

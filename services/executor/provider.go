@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	defaultNodes  = 30 * time.Minute // until every node of a lease must be ready
+	defaultNodes  = 10 * time.Minute // until every node of a lease must be ready; the scheduler allows as much
 	defaultExpiry = 24 * time.Hour   // after which places that were made for an attempt are destroyed
 	readyPause    = 250 * time.Millisecond
 	readyMost     = 10 * time.Second
@@ -32,6 +32,15 @@ func (a *attempt) findMaker() {
 			a.maker = one
 		}
 	}
+}
+
+// checkLease refuses a task that was given no places and cannot make any.
+func (a *attempt) checkLease() error {
+	if !a.task.Lease.Wanted() || len(a.lease.Places) > 0 || a.maker != nil {
+		return nil
+	}
+	return fail(release.ClassConfig, "cannot lease from provider %q: neither this installation nor the definition has one of that name that "+
+		"makes places", a.task.Lease.Provider)
 }
 
 // awaitNodes makes the places, where the definition makes its own, and waits until every node is ready.

@@ -136,6 +136,7 @@ func (a *attempt) environment(r *room, o order) map[string]string {
 	env["SLUICE_ARTIFACTS"] = filepath.Join(r.dir, artifactsName)
 	env["SLUICE_STEP"] = a.e.stepper(r)
 	a.leaseVariables(env)
+	a.resultsVariable(r, env)
 	maps.Copy(env, r.env)
 	maps.Copy(env, o.env)
 	return env

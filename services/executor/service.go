@@ -37,6 +37,7 @@ type Config struct {
 	CacheSize   int64             `yaml:"cache_size"`  // bytes of all caches together; 10 GiB when 0, none when negative
 	Keep        time.Duration     `yaml:"keep"`        // how long workspaces of failed attempts are left whose task does not say
 	Use         driver.Driver     `yaml:"-"`           // in place of Driver
+	Alerts      []Alert           `yaml:"-"`           // suites that tasks may name
 
 	// Failed, when set, is shown the workspace of a failed attempt before that is cleaned: a person may look around. The
 	// attempt goes on when it returns; it must when ctx ends.
