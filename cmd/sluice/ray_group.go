@@ -57,13 +57,14 @@ func (h household) tend(cmd *exec.Cmd, end *ending) error {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	var limit, patience <-chan time.Time
+	killed := false
 	if h.limit > 0 {
 		limit = time.After(h.limit)
 	}
 	ask := func(s syscall.Signal) {
 		_ = syscall.Kill(group, s)
 		_ = syscall.Kill(group, syscall.SIGCONT) // A stopped process would never hear it.
-		if patience == nil {
+		if patience == nil && !killed {
 			patience = time.After(h.grace)
 		}
 	}
@@ -88,7 +89,7 @@ func (h household) tend(cmd *exec.Cmd, end *ending) error {
 		case <-patience:
 			_, _ = fmt.Fprintf(h.talk, "sluice: the command has not ended %s after it was asked to, and is killed\n", h.grace)
 			_ = syscall.Kill(group, syscall.SIGKILL)
-			patience = make(chan time.Time)
+			patience, killed = nil, true
 		}
 	}
 }
@@ -96,9 +97,9 @@ func (h household) tend(cmd *exec.Cmd, end *ending) error {
 // leave kills what the command left behind. After a signal the rest of the group has the rest of the grace: a shell dies
 // at once, the program that it waited for still returns its cluster.
 func (h household) leave(group int, patience <-chan time.Time) {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for patience != nil && syscall.Kill(group, 0) == nil {
+	for patience != nil && groupLives(-group) {
 		select {
 		case <-patience:
 			patience = nil

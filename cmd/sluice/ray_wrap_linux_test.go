@@ -127,3 +127,19 @@ func TestRayWrapKilled(t *testing.T) {
 		t.Errorf("the command heard %q, %v", text, err)
 	}
 }
+
+// TestRayWrapWaitsForTheRestOfTheGroup: a shell dies of a signal at once; what it waited for still cleans up.
+func TestRayWrapWaitsForTheRestOfTheGroup(t *testing.T) {
+	t.Parallel()
+	cleaned := filepath.Join(t.TempDir(), "cleaned")
+	const script = `(trap 'sleep 0.3; echo yes > "$1"; exit' TERM; echo ready; while :; do sleep 0.05; done) & wait`
+	cmd, first, said := wrapped(t, script, cleaned)
+	if first != "ready" {
+		t.Fatalf("printed %q: %s", first, said)
+	}
+	must(t, cmd.Process.Signal(syscall.SIGTERM))
+	code := within(t, cmd)
+	if text, err := os.ReadFile(cleaned); code != 143 || err != nil || strings.TrimSpace(string(text)) != "yes" {
+		t.Errorf("exit %d, cleaned %q (%v)\n%s", code, text, err, said)
+	}
+}
