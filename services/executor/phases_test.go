@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,14 +65,14 @@ func TestPhases(t *testing.T) {
 		{"no last cleanup", func(p *plan.Task) { p.SkipPhases = []string{"cleanup"} }, release.ClassOK, "cleanup-first/prepare/test", "prepare cleanup-first command collect cleanup", "skipped"},
 		{"failure", func(p *plan.Task) { p.Run += "; exit 3" }, release.ClassCommand, "cleanup-first/prepare/test/cleanup command", "prepare cleanup-first command collect cleanup", ""},
 		{"preparation fails", func(p *plan.Task) { p.Prepare += "; exit 3" }, release.ClassPrepare, "cleanup-first/prepare/cleanup prepare", "prepare cleanup-first cleanup", ""},
-		{"timeout", func(p *plan.Task) { p.Run += "; sleep 60"; p.TimeoutS = 0.3 }, release.ClassTimeout, "cleanup-first/prepare/test/cleanup timeout", "prepare cleanup-first command collect cleanup", ""},
+		{"timeout", func(p *plan.Task) { p.Run += "; sleep 60"; p.TimeoutS = 2 }, release.ClassTimeout, "cleanup-first/prepare/test/cleanup timeout", "prepare cleanup-first command collect cleanup", ""},
 		{"first cleanup fails", func(p *plan.Task) { p.Cleanup += "; test $SLUICE_PHASE = cleanup" }, release.ClassInfra, "cleanup-first/cleanup infra", "prepare cleanup-first cleanup", ""},
 		{"last cleanup fails", func(p *plan.Task) { p.Cleanup += "; test $SLUICE_PHASE != cleanup" }, release.ClassOK, "cleanup-first/prepare/test/cleanup ok", "prepare cleanup-first command collect cleanup", "the cleanup ended with exit status 1"},
 		{"last cleanup hangs", func(p *plan.Task) {
-			p.Cleanup += "; test $SLUICE_PHASE != cleanup || sleep 60"
-			p.Timeouts.Cleanup = release.Duration(300 * time.Millisecond)
-		}, release.ClassOK, "cleanup-first/prepare/test/cleanup ok", "prepare cleanup-first command collect cleanup", "the cleanup took longer than 300ms"},
-		{"runs as long as it may", func(p *plan.Task) { p.Run += "; sleep 60"; p.TimeoutS, p.LongRunning = 0.3, true }, release.ClassOK, "cleanup-first/prepare/test/cleanup ok", "prepare cleanup-first command collect cleanup", ""},
+			p.Cleanup, p.SkipPhases = p.Cleanup+"; sleep 60", []string{"cleanup-first"}
+			p.Timeouts.Cleanup = release.Duration(2 * time.Second)
+		}, release.ClassOK, "prepare/test/cleanup ok", "prepare command collect cleanup", "the cleanup took longer than 2s"},
+		{"runs as long as it may", func(p *plan.Task) { p.Run += "; sleep 60"; p.TimeoutS, p.LongRunning = 2, true }, release.ClassOK, "cleanup-first/prepare/test/cleanup ok", "prepare cleanup-first command collect cleanup", ""},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
@@ -121,28 +120,49 @@ func TestKeep(t *testing.T) {
 	w, dir := newWorld(t), t.TempDir()
 	first := w.start("one", nil)
 	w.dispatch(plan.Task{
-		Run: "echo mine > kept; exit 3", Cleanup: "cat kept > " + dir + "/cleaned", Keep: release.Duration(2 * time.Second),
+		Run: "echo mine > kept; exit 3", Cleanup: "cat kept > " + dir + "/cleaned", Keep: release.Duration(time.Hour),
 	}, nil)
 	f := w.finished()
 	if f.KeptUntil.IsZero() || f.Class != release.ClassCommand || phaseNames(f) != "prepare command collect" {
 		t.Fatalf("got %+v", f)
 	}
-	ref := event.AttemptRef{Run: testRun, Task: "job", Attempt: 1}
-	kept := filepath.Join(w.dir, "attempts", fmt.Sprintf("%s.%s.%d", ref.Run, ref.Task, ref.Attempt), "work", "kept")
-	if b, err := os.ReadFile(kept); err != nil || string(b) != "mine\n" {
-		t.Errorf("the workspace is not kept: %v", err)
-	}
 	if !strings.Contains(w.log(f), "kept until") {
 		t.Errorf("log %q", w.log(f))
 	}
 	first.stop()
-	w.start("two", nil)
+	ref := event.AttemptRef{Run: testRun, Task: "job", Attempt: 1}
+	second := w.start("two", nil)
+	w.awaitBeat("two", func(event.ExecutorHeartbeat) bool { return true })
+	if b, err := os.ReadFile(filepath.Join(w.place().attempt(ref), "work", "kept")); err != nil || string(b) != "mine\n" {
+		t.Errorf("the workspace is not kept: %v", err)
+	}
+	second.stop()
+	w.elapse(ref)
+	w.start("three", nil)
 	if got := w.awaitFile(filepath.Join(dir, "cleaned")); got != "mine" {
 		t.Errorf("cleaned %q", got)
 	}
 	w.awaitClean()
 	if again := w.finished(); !again.KeptUntil.Equal(f.KeptUntil) {
 		t.Errorf("the result has changed: %+v", again)
+	}
+}
+
+// place is the executor's directory, while no executor is there.
+func (w *world) place() *place {
+	return &place{attempts: filepath.Join(w.dir, "attempts"), records: filepath.Join(w.dir, "records")}
+}
+
+// elapse lets the time pass until which an attempt is kept.
+func (w *world) elapse(ref event.AttemptRef) {
+	w.t.Helper()
+	r, found, err := w.place().recorded(ref)
+	if err != nil || !found {
+		w.t.Fatalf("there is no record: %v", err)
+	}
+	r.KeptUntil = time.Now().Add(-time.Second)
+	if err := w.place().record(ref, r); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
