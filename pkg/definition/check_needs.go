@@ -10,6 +10,9 @@ func (c *checker) needs(name string, job *Job) {
 		n := &job.Needs.List[i]
 		t := n.text()
 		of, kind := n.of()
+		if t.At.Line == 0 {
+			continue // told when it was read
+		}
 		if n.Artifacts.Value != "" && !strings.Contains(n.Artifacts.Value, ".") {
 			c.fail(t.At, firstOf(nearest(t.Value, keysOf(c.def.outputTypes())), "write JOB.TYPE, for example jar.native"),
 				"expected an artifact as JOB.TYPE, or a TYPE that a build makes, found %q", shorten(printable(t.Value), 60))
@@ -66,7 +69,7 @@ func (c *checker) places(name string, job *Job) {
 	if nodes := max(1, job.Lease.Nodes.Value); g.Need.At.Line > 0 && (g.Need.Value < 1 || g.Need.Value > nodes) {
 		c.fail(g.Need.At, "", "expected a number of nodes between 1 and %d, which is what the lease has, found %d", nodes, g.Need.Value)
 	}
-	if job.Lease.At.Line > 0 && job.Lease.From.Value == "" && !c.full() {
+	if job.Lease.At.Line > 0 && job.Lease.From.Value == "" && !c.told(job.Lease.At) {
 		c.fail(job.Lease.At, "", "the lease of job %s names no provider", name)
 	}
 	if t := job.Timeout.Nodes; t.Set && job.Lease.At.Line == 0 {

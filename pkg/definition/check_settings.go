@@ -79,9 +79,8 @@ func (def *Definition) poolNames() []string {
 
 func checkGate(c *checker) {
 	valid := []string{"builds", "tests", "tests.stable"}
-	for _, e := range c.def.Tests {
-		valid = append(valid, "tests."+e.Name)
-	}
+	valid = append(valid, prefixed("tests.", c.def.Tests.Names())...)
+	valid = append(valid, prefixed("tests.", c.def.suiteNames())...)
 	for _, t := range c.def.Gate.Require {
 		if !slices.Contains(valid, t.Value) {
 			c.fail(t.At, nearest(t.Value, valid), "the gate requires %q, expected one of %s", shorten(printable(t.Value), 60), enumerate(valid, 20))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/definition"
 	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/plan/show"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -58,6 +59,15 @@ func request(t *testing.T, text []byte) definition.Request {
 			r.Environment = value
 		case "select":
 			r.Select = append(r.Select, value)
+		case "format": // of the golden file
+		case "skip":
+			r.Skip = append(r.Skip, value)
+		case "param":
+			name, value, _ := strings.Cut(value, "=")
+			if r.Change.Parameters == nil {
+				r.Change.Parameters = map[string]string{}
+			}
+			r.Change.Parameters[name] = value
 		default:
 			t.Fatalf("unknown key %q in the case", key)
 		}
@@ -71,7 +81,7 @@ func request(t *testing.T, text []byte) definition.Request {
 // resolved is the plan of a text, or its problems, as one golden text.
 func resolved(t *testing.T, name string, text []byte) (golden string, p *plan.Plan) {
 	t.Helper()
-	def, err := definition.Parse(name, text)
+	def, err := definition.Load(t.Context(), name, text, options())
 	if err != nil {
 		return "cannot parse\n" + err.Error() + "\n", nil
 	}
@@ -86,6 +96,10 @@ func resolved(t *testing.T, name string, text []byte) (golden string, p *plan.Pl
 		return header + "cannot resolve\n" + err.Error() + "\n", nil
 	}
 	var b bytes.Buffer
+	if bytes.Contains(text, []byte("#? format=table\n")) {
+		show.Table(&b, p)
+		return header + b.String(), p
+	}
 	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
@@ -98,8 +112,8 @@ func resolved(t *testing.T, name string, text []byte) (golden string, p *plan.Pl
 func cases(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(files) < 40 {
-		t.Fatalf("found %d cases in testdata (%v), expected at least 40", len(files), err)
+	if err != nil || len(files) < 80 {
+		t.Fatalf("found %d cases in testdata (%v), expected at least 80", len(files), err)
 	}
 	return files
 }

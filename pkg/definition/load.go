@@ -86,6 +86,9 @@ func (w where) name(file string) string {
 
 // include reads the files of one include into a definition.
 func (l *loading) include(def *Definition, s *source, in *Include, from where) {
+	if in.Path.Value == "" || in.Repo.Value != "" && !release.Commit(in.Commit.Value).Valid() {
+		return // told when it was read
+	}
 	if in.Repo.Value != "" {
 		from.repo, from.base = Repo{in.Repo.Value, release.Commit(in.Commit.Value)}, ""
 	}

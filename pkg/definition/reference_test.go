@@ -22,33 +22,49 @@ func sections() []section {
 		{"release", reflect.TypeFor[Release](), "A pull request, a fork and a run of another branch never publish, whatever a definition says."},
 		{"triggers", reflect.TypeFor[Triggers](), "A manual run is always made. A kind of trigger is `true`, `false` or a map:"},
 		{"A trigger", reflect.TypeFor[Trigger](), "Without globs it takes every branch or tag."},
-		{"A schedule", reflect.TypeFor[Schedule](), ""},
-		{"An environment", reflect.TypeFor[Environment](), "The order in which variables win: those of the environment that `--env` chooses, the job's `env`, those of the\nenvironment named `default`, those of the pool."},
-		{"A pool", reflect.TypeFor[Pool](), "The pools are tried in order and the first that takes a task gets it. A task that no pool takes is an error, which lists\nwhat was tried."},
-		{"A rule of changed", reflect.TypeFor[Rule](), changedText},
+		{"A schedule", reflect.TypeFor[Schedule](), "A run of the release branch's head at each time; what was missed is run once. The change of such a run also has the\nparameter `schedule`, the schedule's name."},
+		{"manual", reflect.TypeFor[Manual](), ""},
+		{"A parameter", reflect.TypeFor[Parameter](), ""},
+		{"include", reflect.TypeFor[Include](), includeText},
+		{"An include of a dialect", reflect.TypeFor[dialectInclude](), "`{ray: FILE}` or `{ray: [FILES]}` reads files of another system, unchanged, as tests. Beside the dialect's key it may say\n`needs`, `if`, `unless`, `environment`, `env`, `secrets` and `tags` as a job does, for every test, and:"},
+		{"An environment", reflect.TypeFor[Environment](), environmentText},
+		{"A pool", reflect.TypeFor[Pool](), "The pools are tried in order and the first that takes a task gets it. A task that no pool takes is an error, which lists\nwhat was tried; with `pools_unmatched: warn` it is left out, and nothing is published without it."},
+		{"A provider", reflect.TypeFor[Provider](), ""},
+		{"A rule of changed", reflect.TypeFor[Rule](), ""},
 		{"A job", reflect.TypeFor[Job](), ""},
 		{"needs", reflect.TypeFor[needsMap](), needsText},
+		{"A need", reflect.TypeFor[Need](), "In a list, a need is the name of a job, or a map:"},
+		{"An adjustment", reflect.TypeFor[Adjustment](), "Beside these keys, an adjustment has keys of a job, which hold for its rows: " + strings.Join(names(adjustable()), ", ") + ". Of\nseveral that fit one row, each changes what those before it made."},
 		{"An output", reflect.TypeFor[Output](), ""},
 		{"timeout", reflect.TypeFor[Timeout](), ""},
 		{"A retry", reflect.TypeFor[Retry](), "The classes are " + strings.Join(retryClasses(), ", ") + "."},
 		{"reports", reflect.TypeFor[Reports](), ""},
+		{"A cache", reflect.TypeFor[Cache](), ""},
+		{"lease", reflect.TypeFor[Lease](), ""},
+		{"gang", reflect.TypeFor[Gang](), ""},
+		{"concurrency", reflect.TypeFor[Concurrency](), ""},
 		{"gate", reflect.TypeFor[Gate](), "Missing is not passing: where the change could be published, a gate that requires tests of which the plan has none is an\nerror. Write `require: [builds]` to publish without tests."},
 		{"A target", reflect.TypeFor[targetKeys](), "All other keys are options of the kind, texts that may hold templates. What begins with `$` is the name of a secret or a\nvariable of the publisher, looked up where it publishes and never in a plan. What each kind takes stands in [targets.md](targets.md)."},
 	}
 }
 
-const changedText = "The rules have a test: a file `sluice.changed.test` beside the definition, which `sluice lint` runs. Each line is a path and\n" +
-	"the jobs that its rule names: `src/a.py: wheel`, `docs/index.md:` for none, `Makefile: *` for every job. A line that begins\n" +
-	"with # is a comment. A line that does not hold is an error of lint, with the rule that said otherwise."
+const includeText = "An included file has the same keys, but for those that say what the project is and may do: `" + "project`, `release`, `triggers`,\n" +
+	"`gate`, `keep_going`, `supersede`, `retry_budget` and `pools_unmatched`. A name that two files give is an error. Pools and rules of\n" +
+	"`changed` come after those of the file that includes them. Of settings, what the including file says wins, and of two included\n" +
+	"files the first. A file is read once, however often it is included; paths are those of its own repository; errors name its own lines."
+
+const environmentText = "The order in which variables win: those of the environment that `--env` chooses, the job's `env`, those of the job's\n" +
+	"`environment`, those of the environment named `default`, those of the pool. With `--env`, a job's own `environment` does not count.\n" +
+	"Files hold a `KEY=VALUE` a line; blank lines, lines that begin with `#` and the word `export` are left out, and a value may be quoted."
 
 const needsText = "With a matrix on both sides, a task needs those tasks of the other job that agree with it on every key that both have:\n" +
 	"`wheel (3.12, linux)` needs `lock (3.12)`; an image without a matrix needs every wheel. A need that agrees with nothing is\n" +
-	"an error. What needs only tasks that are left out is left out too. A build may not need a test; a test without needs still\n" +
+	"an error, unless it is optional. What needs only tasks that are left out is left out too. A build may not need a test; a test without needs still\n" +
 	"runs after every build."
 
 const referenceHead = "# The definition: sluice.yaml\n\n" +
 	"<!-- Written by go test ./pkg/definition -update, from the tags that the parser reads. -->\n\n" +
-	"A definition is one YAML file, `sluice.yaml`, at the root of a repository. `sluice lint` checks it, `sluice plan` shows what\n" +
+	"A definition is a YAML file, `sluice.yaml`, at the root of a repository, with what it includes. `sluice lint` checks it, `sluice plan` shows what\n" +
 	"it would do, `sluice schema` prints its JSON Schema for editors. Every error names file, line and column, what was found,\n" +
 	"what was expected and the nearest valid name, and all errors are told at once. A key that is not below is an error.\n\n" +
 	"Numbers stay as they are written: a version 3.10 is the text \"3.10\". Anchors, aliases and merge keys (`<<`) work; tags do\n" +
@@ -60,20 +76,24 @@ const referenceHead = "# The definition: sluice.yaml\n\n" +
 func referenceTail() string {
 	return "\n## matrix\n\n" +
 		"A map of keys to lists of values: one task for each combination, the last key turning fastest. A value is a list, `$name`\n" +
-		"of a list of `definitions`, or `$settings.path` of a setting (one value is a list of one). Two keys are special:\n\n" +
+		"of a list of `definitions`, or `$settings.path` of a setting (one value is a list of one). Three keys are special:\n\n" +
 		"- `exclude`: a list of maps; a row that matches every value of one (globs) is removed, and told as left out.\n" +
-		"- `include`: a list of maps, each a row of its own, added as it is.\n\n" +
+		"- `include`: a list of maps, each a row of its own, added as it is.\n" +
+		"- `adjustments`: a list of maps that change rows, leave them out, or add one; see below.\n\n" +
 		"The values are text. A task is called `wheel (3.12, linux-x86_64)` and has the id `wheel-3_12-linux-x86_64`; where two ids\n" +
 		"would be the same, or one is longer than " + fmt.Sprint(longestID) + " characters, eight letters derived from the row are added.\n\n" +
 		"## settings and presets\n\n" +
-		"`settings` is a tree of your own. A preset is a map of dotted paths to values, and `extends: [other]`, whose overrides come\n" +
-		"first. `--preset` and then `--set path=value` are applied in order, all of them or none. A path that does not exist is an\n" +
-		"error: an override never adds a key.\n\n" +
+		"`settings` is a tree of your own. A path names a value in it: `tests.gpu`, `tests.gpu[0]` for one of a list, `hosts[\"a.b\"]`\n" +
+		"for a key that is no plain name. A preset is a map of paths to values, and `extends: [other]`, whose overrides are applied at\n" +
+		"the place where it stands: what the preset says before it they may override, what it says after it overrides them. `--preset`\n" +
+		"and then `--set path=value` are applied in order, all of them or none. A path that does not exist is an error: an override\n" +
+		"never adds a key. `sluice plan --explain settings` tells where each value comes from.\n\n" +
 		"## Templates\n\n" +
-		"`{{ name }}` in run, prepare, directory, env, image, tags, the paths of outputs and reports, and the options of targets. A\n" +
+		"`{{ name }}` in run, prepare, cleanup, directory, env, image, tags, caches, leases, the concurrency group, the paths of outputs and\n" +
+		"reports, the commands of providers, and the options of targets. A\n" +
 		"name is looked up and its value put in; nothing is executed. Names: the keys of the job's matrix (`python` or\n" +
 		"`matrix.python`), `settings.a.b`, `" + strings.Join(prefixed("change.", changeNames()), "`, `") + "`,\n" +
-		"and in short `" + strings.Join(keysOf(shortForms()), "`, `") + "`, `project`, `environment`. To write `{{` itself: `{{ \"{{\" }}`.\n\n" +
+		"`change.parameters.NAME` of those that manual runs and schedules give, and in short `" + strings.Join(keysOf(shortForms()), "`, `") + "`, `project`, `environment`. To write `{{` itself: `{{ \"{{\" }}`.\n\n" +
 		"In run and prepare, what comes from the change must mean itself in a shell (letters, digits, `_./:@%+=,-`): a branch can be\n" +
 		"called `$(reboot)`. Read such values from the environment instead: `\"$SLUICE_BRANCH\"`.\n\n" +
 		"## Conditions\n\n" +
@@ -84,8 +104,9 @@ func referenceTail() string {
 		"## Limits\n\n" +
 		fmt.Sprintf("| what | at most |\n|---|---|\n| size of the text | %d KiB |\n| levels of nesting | %d |\n| keys of one map | %d |\n"+
 			"| values, aliases expanded | %d |\n| length of a glob, combinations of its braces | %d, %d |\n| different conditions | %d |\n| tasks | %d |\n| needs of all tasks together | %d |\n"+
-			"| text of all tasks together | %d MiB |\n| duration | 30d |\n| retries of one class | %d |\n",
-			maxSize>>10, maxDepth, maxKeys, maxNodes, maxGlob, maxAlternatives, maxConditions, maxTasks, maxEdges, maxBytes>>20, maxRetries)
+			"| text of all tasks together | %d MiB |\n| duration | 30d |\n| retries of one class | %d |\n"+
+			"| files included, bytes of them, files within each other | %d, %d MiB, %d |\n| measurements of one sequence | %d |\n",
+			maxSize>>10, maxDepth, maxKeys, maxNodes, maxGlob, maxAlternatives, maxConditions, maxTasks, maxEdges, maxBytes>>20, maxRetries, maxFiles, maxIncluded>>20, maxNesting, maxVariants)
 }
 
 func reference() string {
@@ -136,14 +157,7 @@ func TestEveryKeyIsExplained(t *testing.T) {
 				t.Errorf("%s: key %s has the doc %q and the example %q", s.title, k.name, k.doc, k.example)
 				continue
 			}
-			src := newSource("example", k.example)
-			d := &decoder{source: src}
-			if body := parseText(src); body != nil {
-				d.into(body, reflect.New(s.of.Field(k.index).Type).Interface())
-			}
-			if len(src.problems) > 0 {
-				t.Errorf("%s: the example of %s is wrong: %v", s.title, k.name, src.problems)
-			}
+			runs(t, s, k)
 		}
 	}
 }

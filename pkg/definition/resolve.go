@@ -69,14 +69,15 @@ type resolver struct {
 	known     map[string]string
 	evaluator *conditions
 
-	jobs   []*job
-	byName map[string]*job
-	tasks  int
-	edges  int
-	bytes  int
-	steps  int
-	merges int                      // entries that adjustments may still copy
-	ids    map[release.TaskID]*task // of every task, also of those left out
+	jobs     []*job
+	byName   map[string]*job
+	tasks    int
+	edges    int
+	bytes    int
+	steps    int
+	unplaced string                   // a task that is left out because no pool takes it
+	merges   int                      // entries that adjustments may still copy
+	ids      map[release.TaskID]*task // of every task, also of those left out
 }
 
 // job is a job of the definition and the tasks that it becomes.

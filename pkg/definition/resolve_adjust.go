@@ -79,7 +79,7 @@ func (r *resolver) variants(name string, s *Sequence) []row {
 		return nil
 	}
 	axes := r.axes(&s.Matrix)
-	if product(axes, maxVariants)+len(s.Include) > maxVariants+1 {
+	if product(axes, maxVariants)+len(s.Include) > maxVariants {
 		r.fail(s.At, "", "the sequence of %s has more than %d measurements", name, maxVariants)
 		return nil
 	}

@@ -22,16 +22,18 @@ func (r *resolver) gate() {
 			if !required(require.Value, j) {
 				continue
 			}
+			var absent []*task
 			for _, t := range j.tasks {
 				switch {
 				case require.Value == "tests.stable" && !t.stable():
 				case t.skipped != "":
-					r.warn("the gate requires %s, which is left out: %s", t.name, t.skipped)
+					absent = append(absent, t)
 				default:
 					seen[t.id] = true
 					found++
 				}
 			}
+			r.warnAbsent(j, absent)
 		}
 		if found == 0 && r.couldPublish() {
 			r.fail(require.At, "write gate: {require: [builds]} to publish without tests",
@@ -44,6 +46,26 @@ func (r *resolver) gate() {
 		}
 	}
 	r.plan.Gate.Untested = r.untested()
+}
+
+// warnAbsent tells of the required tests of a job that are left out, those with the same reason together.
+func (r *resolver) warnAbsent(j *job, absent []*task) {
+	var reasons []string
+	by := map[string][]*task{}
+	for _, t := range absent {
+		if by[t.skipped] == nil {
+			reasons = append(reasons, t.skipped)
+		}
+		by[t.skipped] = append(by[t.skipped], t)
+	}
+	for _, why := range reasons {
+		switch same := by[why]; {
+		case len(same) == 1:
+			r.warn("the gate requires %s, which is left out: %s", same[0].name, why)
+		default:
+			r.warn("the gate requires %s, of which %d of %d are left out: %s", j.Name, len(same), len(j.tasks), why)
+		}
+	}
 }
 
 // untested reports whether a gate without tests is meant: the definition asks for builds only, or the change cannot
@@ -115,6 +137,9 @@ func (r *resolver) mayPublish() (bool, string) {
 	}
 	if len(r.req.Skip) > 0 {
 		return false, "a part of the plan is skipped on request"
+	}
+	if r.unplaced != "" {
+		return false, "no pool takes " + r.unplaced
 	}
 	allowed, why := r.plan.Release.Allows(r.req.Change)
 	if !allowed {

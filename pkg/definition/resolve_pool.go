@@ -71,6 +71,7 @@ func (r *resolver) poolless() {
 		}
 		if pool, tried := choosePool(r.def.Pools, traitsOf(t, r.sketch(t))); pool == nil {
 			t.skipped = "no pool takes it; tried " + tried
+			r.unplaced = t.name
 			r.warn("no pool takes %s; tried %s", t.name, tried)
 		}
 	}

@@ -40,7 +40,7 @@ func TestSchemaAgreesWithTheParser(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := definition.Parse(file, text); err != nil {
+			if _, err := definition.Load(t.Context(), "sluice.yaml", text, options()); err != nil {
 				return
 			}
 			if err := schema.Validate(asJSON(t, text)); err != nil {

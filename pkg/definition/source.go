@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -57,6 +58,12 @@ func (s *source) fail(at Pos, hint, format string, args ...any) {
 func (s *source) problem(at Pos, hint, message string) Problem {
 	t := s.textAt(at)
 	return Problem{File: t.file, Line: at.Line, Column: at.Column, Message: message, Hint: hint, Excerpt: t.excerpt(at)}
+}
+
+// told reports whether there is a problem at a place already.
+func (s *source) told(at Pos) bool {
+	file := s.fileOf(at)
+	return slices.ContainsFunc(s.problems, func(p Problem) bool { return p.File == file && p.Line == at.Line && p.Column == at.Column })
 }
 
 // full reports whether enough has been said; what would add to it can stop.

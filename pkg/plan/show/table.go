@@ -27,8 +27,11 @@ func Table(w io.Writer, p *plan.Plan) {
 	t.skipped()
 	t.gate()
 	t.targets()
-	for _, warning := range p.Warnings {
-		t.line("\nwarning: %s", clean(warning))
+	for i, warning := range p.Warnings {
+		if i == 0 {
+			t.line("")
+		}
+		t.line("warning: %s", clean(warning))
 	}
 }
 
