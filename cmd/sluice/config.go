@@ -51,6 +51,8 @@ type project struct {
 	ReleaseRefs     []string `yaml:"release_refs"` // globs of full refs that may publish; [refs/heads/master] when empty
 	BaseURL         string   `yaml:"base_url"`     // of the forge's API; statuses and answers to comments go there
 	Token           string   `yaml:"token"`        // name of the secret that is shown there; without it no status is set and comments do nothing
+
+	Health *reporter.Health `yaml:"health"` // of its tests on the release branch; without it nobody looks at it
 }
 
 // share gives each service its part of what is said once.
@@ -71,10 +73,12 @@ func (in *installation) share() {
 		in.Builder.Releases[p.Repo] = p.ReleaseRefs
 		p.Project.BaseURL, p.Project.Token = p.BaseURL, p.Token
 		in.Gateway.Projects = append(in.Gateway.Projects, p.Project)
-		if p.Token != "" {
-			in.Reporter.Projects = append(in.Reporter.Projects, reporter.Project{
-				Name: p.Name, Forge: p.Forge, Repo: p.Repo, BaseURL: p.BaseURL, Token: p.Token,
-			})
+		if p.Token != "" || p.Health != nil {
+			told := reporter.Project{Name: p.Name, Repo: p.Repo, BaseURL: p.BaseURL, Token: p.Token, Health: p.Health}
+			if p.Token != "" {
+				told.Forge = p.Forge
+			}
+			in.Reporter.Projects = append(in.Reporter.Projects, told)
 		}
 	}
 }

@@ -22,11 +22,12 @@ type Config struct {
 
 // Project is where the statuses of a project's commits go, and the answers to comments. Without a forge they go nowhere.
 type Project struct {
-	Name    string `yaml:"name"`
-	Forge   string `yaml:"forge"` // "github", "gitlab", "gitea"
-	Repo    string `yaml:"repo"`  // "owner/name"
-	BaseURL string `yaml:"base_url"`
-	Token   string `yaml:"token"` // name of the secret
+	Name    string  `yaml:"name"`
+	Forge   string  `yaml:"forge"` // "github", "gitlab", "gitea"
+	Repo    string  `yaml:"repo"`  // "owner/name"
+	BaseURL string  `yaml:"base_url"`
+	Token   string  `yaml:"token"`  // name of the secret
+	Health  *Health `yaml:"health"` // of its tests on the release branch; nobody looks at it when nil
 }
 
 type reporter struct {
@@ -40,6 +41,7 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 	model := readmodel.New(config.Database)
 	r := &reporter{deps: deps, model: model, hub: live.NewHub()}
 	statuses := newStatuses(config, deps)
+	tests := newHealths(config, deps, statuses)
 	source := &view.Source{Model: model, Blobs: deps.Blobs, Bus: deps.Bus, Log: deps.Log}
 	logs := &live.Logs{Bus: deps.Bus, Blobs: deps.Blobs, Model: model, Hub: r.hub}
 	endpoints := append((&api{source: source, logs: logs, hub: r.hub, bus: deps.Bus, blobs: deps.Blobs, log: deps.Log}).endpoints(),
@@ -47,13 +49,13 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 	return service.Service{
 		Name: Name,
 		Doc:  "read models, history, statuses, the web pages",
-		Routes: []bus.Route{
+		Routes: append(tests.routes(), []bus.Route{
 			bus.Work("status-pending", nil, statuses.planned, bus.Workers(statusWorkers)),
 			bus.Work("status-rejected", nil, statuses.rejected, bus.Workers(statusWorkers)),
 			bus.Work("status-final", nil, statuses.finished, bus.Workers(statusWorkers)),
 			bus.Work("answer", nil, statuses.answered, bus.Workers(statusWorkers)),
-		},
-		Loops: []service.Loop{{Name: "fold", Hears: everything(), Run: r.fold}},
+		}...),
+		Loops: []service.Loop{{Name: "fold", Hears: everything(), Run: r.fold}, tests.loop()},
 		HTTP:  endpoints,
 	}, nil
 }
