@@ -91,15 +91,15 @@ func (s *State) possible(b *budget, sh *shape) bool {
 
 // exceeds reports whether a task that holds of its budgets has a share in more than there is: a limit was lowered.
 func (s *State) exceeds(t *task) bool {
-	if !t.holding {
-		return false
-	}
-	sh := s.lane(t).shape
-	for _, b := range sh.budgets {
-		for r := range resources {
-			if c := s.cap(b, sh, r); c.set && sh.form.amounts[r] > 0 && b.used[r] > c.amount {
-				return true
-			}
+	return t.holding && slices.ContainsFunc(s.lane(t).shape.budgets, func(b *budget) bool {
+		return s.exceeded(b, s.lane(t).shape)
+	})
+}
+
+func (s *State) exceeded(b *budget, sh *shape) bool {
+	for r := range resources {
+		if c := s.cap(b, sh, r); c.set && sh.form.amounts[r] > 0 && b.used[r] > c.amount {
+			return true
 		}
 	}
 	return false
@@ -196,6 +196,7 @@ func (s *State) use(sh *shape, takes bool) {
 			b.served++
 			sh.since[i] = 0
 			s.giveUp(b, sh)
+			s.over = s.over || s.exceeded(b, sh)
 		} else if len(b.parked) > 0 {
 			s.unpark(b)
 		}

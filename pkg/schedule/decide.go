@@ -16,6 +16,7 @@ func Decide(s *State, now time.Time) (intents []Intent, next time.Time) {
 	s.fire(at)
 	s.attendAll() // of those who were woken
 	s.settleTasks()
+	s.takeBack()
 	s.settleLeases()
 	s.settlePools()
 	s.settleRuns()
@@ -47,6 +48,15 @@ func (s *State) settleTasks() {
 	}
 	clear(s.changedTasks)
 	s.changedTasks = s.changedTasks[:0]
+}
+
+// takeBack reconsiders what was decided and not sent when somebody else has taken of a budget meanwhile.
+func (s *State) takeBack() {
+	if s.over {
+		s.over = false
+		s.touchUnsent()
+		s.settleTasks()
+	}
 }
 
 func (s *State) settlePools() {
@@ -81,7 +91,7 @@ func (s *State) settle(t *task) {
 	} else {
 		s.resign(t)
 		s.dequeue(t)
-		s.hold(t, j.phase == dispatched || j.phase == running)
+		s.hold(t, j.phase == dispatched || j.phase == running || j.phase == stopping)
 		s.say(t, j)
 	}
 	s.redoom(t)

@@ -67,7 +67,8 @@ func (t *task) judgeDoom() bool {
 	}
 	switch t.status {
 	case failed, excused:
-		return t.verdict().outcome == release.Failure
+		v := t.verdict()
+		return v.outcome == release.Failure && !v.moot
 	case open: // its verdict may be on its way: until it is stored nothing is begun in vain
 		v, concludes := t.concluding()
 		return concludes && v.Outcome == release.Failure && !v.Moot

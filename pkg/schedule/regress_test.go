@@ -65,6 +65,23 @@ func TestWorldsThatFailedOnce(t *testing.T) {
 			b.say(event.RunRetryRequested{Request: "2"}, start("a", 1), finish("a", 1, release.ClassCommand))
 			b.want(b.follow(), "dispatch a.2")
 		},
+		"the last retry of a run between two tasks, and a verdict that settles the run: it is decided once": func(b *bench) {
+			planned := push(2, 0)
+			planned.RetryBudget = 1
+			again := retries(release.Retry{Class: release.ClassCommand, Limit: 1})
+			b.say(planned, requested("a", again), requested("b", again), finish("a", 1, release.ClassCommand), finish("b", 1, release.ClassCommand))
+			b.want(b.follow(), "conclude b failure command after 1 in round 0", "conclude a failure command after 1 in round 0", "close 0", "end 0 failure")
+		},
+		"an attempt that is being stopped still uses what it uses": func(b *bench) {
+			b.store(event.Fleet, event.LimitSet{Request: "1", Of: event.LimitPool, Name: "linux", Resource: "tasks", Amount: 1})
+			b.say(push(2, 0), requested("a"), start("a", 1), event.RunCancelRequested{Request: "1"})
+			b.beat("linux", "x", 1, "a.1")
+			b.want(b.follow(), "stop a.1")
+			b.store("other", requested("b"))
+			b.want(b.follow())
+			b.say(finish("a", 1, release.ClassCancelled))
+			b.want(b.follow(), "conclude a cancel cancelled after 1 in round 0", "dispatch b.1")
+		},
 	} {
 		t.Run(name, func(t *testing.T) { world(newBench(t, Config{})) })
 	}

@@ -18,12 +18,12 @@ func (s *State) judgeFinished(t *task, a *attempt) judgement {
 	if used > policy.Limit {
 		return t.conclude(a.class, spent(a, policy))
 	}
-	if t.pointless() {
-		return t.moots(a.class, fmt.Sprintf("attempt %d ended as %s%s; it is not tried again: ", a.n, a.class, because(a.reason)))
-	}
-	if !t.affords(a.n + 1) {
+	if t.givenUp(a) || !t.affords(a.n+1) {
 		return t.conclude(a.class, fmt.Sprintf("attempt %d ended as %s%s; all %d retries of the run are used up",
 			a.n, a.class, because(a.reason), t.run.planned.RetryBudget))
+	}
+	if t.pointless() {
+		return t.moots(a.class, fmt.Sprintf("attempt %d ended as %s%s; it is not tried again: ", a.n, a.class, because(a.reason)))
 	}
 	wait := t.wait(policy, used, a.n)
 	return judgement{phase: concluding, attempt: a.n, since: a.finished.at, say: event.TaskDelayed{
@@ -70,6 +70,13 @@ func (t *task) used(class release.Class) int32 {
 		}
 	}
 	return n
+}
+
+// givenUp reports whether it is decided that there is no retry after an attempt. That stands, although what follows from
+// it may leave the run with a retry again: otherwise two tasks would hand it to each other for ever.
+func (t *task) givenUp(a *attempt) bool {
+	v, is := t.concluding()
+	return is && !v.Moot && v.Attempts == a.n && v.Round == t.run.round()
 }
 
 // affords reports whether the run has a retry left for a task's n-th attempt. One that is decided has its retry.

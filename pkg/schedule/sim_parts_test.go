@@ -13,9 +13,15 @@ import (
 // facts are what a simple reading of the stream finds: the oracle that the scheduler is held against.
 type facts struct {
 	ok        map[release.TaskID]bool
-	concluded map[release.TaskID]map[int32]bool // by round
-	finished  map[string]release.Class          // by task and attempt
-	classes   map[string]int32                  // by task and class
+	concluded map[release.TaskID]map[int32]bool     // by round
+	finished  map[string]release.Class              // by task and attempt
+	classes   map[string]int32                      // by task and class
+	failure   map[release.TaskID]bool               // concluded as the product's fault
+	given     []event.Event                         // dispatches
+	last      map[release.TaskID]int32              // the newest attempt that was dispatched
+	limits    map[event.LimitOf]float64             // of group g, and of the cpus of pool linux; without one there is none
+	holders   map[string]map[int64]event.AttemptRef // of places, by token
+	newer     bool                                  // a newer run of the branch has a plan
 	requested map[release.TaskID]bool
 	retries   []uint64
 	opened    uint64
@@ -30,19 +36,52 @@ type facts struct {
 	ends      map[int32]release.Outcome
 }
 
-func read(stream []event.Event) facts {
-	f := facts{
+func newFacts() facts {
+	return facts{
 		ok: map[release.TaskID]bool{}, concluded: map[release.TaskID]map[int32]bool{}, finished: map[string]release.Class{},
 		classes: map[string]int32{}, requested: map[release.TaskID]bool{}, candidate: map[int32]bool{},
-		refused: map[int32]bool{}, ends: map[int32]release.Outcome{},
+		refused: map[int32]bool{}, ends: map[int32]release.Outcome{}, failure: map[release.TaskID]bool{},
+		last: map[release.TaskID]int32{}, limits: map[event.LimitOf]float64{}, holders: map[string]map[int64]event.AttemptRef{},
 	}
-	for _, e := range stream {
-		f.take(e)
-	}
-	return f
 }
 
 func (f *facts) take(e event.Event) {
+	if d, is := e.Data.(event.TaskDispatched); is {
+		f.given = append(f.given, e)
+		if e.Run == testRun {
+			f.last[d.Task] = max(f.last[d.Task], d.Attempt)
+		}
+	}
+	switch e.Run {
+	case testRun:
+		f.takeRun(e)
+	case event.Fleet:
+		f.takeFleet(e)
+	default:
+		_, planned := e.Data.(event.RunPlanned)
+		f.newer = f.newer || planned
+	}
+}
+
+// takeFleet takes limits and leases.
+func (f *facts) takeFleet(e event.Event) {
+	switch p := e.Data.(type) {
+	case event.LimitSet:
+		f.limits[p.Of] = p.Amount
+		if p.Unset {
+			delete(f.limits, p.Of)
+		}
+	case event.LeaseGranted:
+		if f.holders[p.Place] == nil {
+			f.holders[p.Place] = map[int64]event.AttemptRef{}
+		}
+		f.holders[p.Place][p.Token] = p.Holder
+	case event.LeaseEnded:
+		delete(f.holders[p.Place], p.Token)
+	}
+}
+
+func (f *facts) takeRun(e event.Event) {
 	switch p := e.Data.(type) {
 	case event.TaskRequested:
 		f.requested[p.Task] = true
@@ -55,6 +94,9 @@ func (f *facts) take(e event.Event) {
 			f.concluded[p.Task] = map[int32]bool{}
 		}
 		f.concluded[p.Task][p.Round] = true
+		if p.Outcome == release.Failure {
+			f.failure[p.Task] = true
+		}
 	case event.RunRetryRequested:
 		f.retries = append(f.retries, e.Seq)
 	case event.RunCancelRequested:
@@ -94,11 +136,25 @@ func (f *facts) isCancelled() bool {
 
 // lawful holds every intent against the facts that the scheduler has.
 func (w *world) lawful(intents []Intent) {
-	f := read(w.stream[:w.read])
+	f := w.known
+	w.even()
+	for place, held := range f.holders {
+		if len(held) > 1 {
+			w.t.Fatalf("place %s is held by %v", place, held)
+		}
+	}
 	for _, i := range intents {
+		if i.Cause.Run != testRun {
+			continue
+		}
 		switch p := i.Payload.(type) {
 		case event.TaskDispatched:
 			w.lawfulDispatch(&f, p)
+			w.lawfulDemand(&f, p)
+		case event.RunCancelRequested:
+			if !w.script.planned.Supersede || !f.newer || f.opened > 0 {
+				w.t.Fatalf("the run is superseded by nobody: %+v", p)
+			}
 		case event.TaskDelayed:
 			if before := f.finished[fmt.Sprintf("%s.%d", p.Task, p.Attempt-1)]; before == "" || before == release.ClassCancelled || before == release.ClassOK {
 				w.t.Fatalf("%s is retried after an attempt that ended as %q", p.Task, before)
@@ -130,6 +186,12 @@ func (w *world) lawfulDispatch(f *facts, p event.TaskDispatched) {
 	if f.ok[p.Task] {
 		w.t.Fatalf("%s is dispatched after its success", p.Task)
 	}
+	for id := range f.failure {
+		t := w.task(id)
+		if decides := t.Kind != release.Test && !t.SoftFail || slices.Contains(w.script.planned.GateTests, id); decides && f.round() == 0 && !w.script.planned.KeepGoing {
+			w.t.Fatalf("%s is dispatched although %s has failed, which decides the outcome\n%s\n%s", p.Task, id, w.told(), Dump(w.sched))
+		}
+	}
 	if p.Attempt > 1 && f.finished[fmt.Sprintf("%s.%d", p.Task, p.Attempt-1)] == "" && len(f.concluded[p.Task]) == 0 {
 		w.t.Fatalf("%s.%d is dispatched while the attempt before it has not ended", p.Task, p.Attempt)
 	}
@@ -141,6 +203,84 @@ func (w *world) lawfulDispatch(f *facts, p event.TaskDispatched) {
 	for _, in := range p.Inputs {
 		if !f.ok[in.Task] || len(in.Artifacts) != 1 {
 			w.t.Fatalf("%s gets %v of %s, which did not succeed", p.Task, in.Artifacts, in.Task)
+		}
+	}
+}
+
+// lawfulDemand holds a dispatch against the limits, and against the places that its attempt has.
+func (w *world) lawfulDemand(f *facts, p event.TaskDispatched) {
+	t := w.task(p.Task)
+	group, cpu := 1.0, t.Resources["cpu"]
+	for _, o := range w.script.tasks {
+		n := f.last[o.Task]
+		if o.Task == p.Task || n == 0 || f.ok[o.Task] || len(f.concluded[o.Task]) > 0 || f.finished[fmt.Sprintf("%s.%d", o.Task, n)] != "" {
+			continue
+		}
+		if o.Group != "" {
+			group++
+		}
+		if o.Pool == "linux" {
+			cpu += o.Resources["cpu"]
+		}
+	}
+	limit, set := f.limits[event.LimitGroup]
+	if !set {
+		limit = float64(t.GroupLimit)
+	}
+	if t.Group != "" && group > limit {
+		w.t.Fatalf("%s is dispatched: %g of at most %g of its group run\n%s", p.Task, group, limit, w.told())
+	}
+	if limit, set := f.limits[event.LimitPool]; set && t.Pool == "linux" && t.Resources["cpu"] > 0 && cpu > limit {
+		w.t.Fatalf("%s is dispatched: %g of at most %g cpus are used\n%s\n%s", p.Task, cpu, limit, w.told(), Dump(w.sched))
+	}
+	if w.script.places && len(p.Lease.Places) != int(t.Lease.Nodes) {
+		w.t.Fatalf("%s is dispatched with %v, and asked for %d places", p.Task, p.Lease.Places, t.Lease.Nodes)
+	}
+	for _, h := range p.Lease.Places {
+		if holder := f.holders[h.Place][h.Token]; holder != (event.AttemptRef{Run: testRun, Task: p.Task, Attempt: p.Attempt}) {
+			w.t.Fatalf("%s.%d is dispatched with %s under token %d, which %v holds", p.Task, p.Attempt, h.Place, h.Token, holder)
+		}
+	}
+}
+
+// even holds the scheduler's books against a new count of what they say.
+func (w *world) even() {
+	used, held, windows := map[*budget]amounts{}, map[*account]int32{}, map[*pool]int32{}
+	queued := map[*pool]int32{}
+	for _, r := range w.sched.runs {
+		for _, t := range r.list {
+			if t.ready {
+				queued[t.spec.pool]++
+			}
+			if !t.holding {
+				continue
+			}
+			l := w.sched.lane(t)
+			windows[t.spec.pool]++
+			held[l.project] += l.shape.form.amounts.cost()
+			held[l.owner] += l.shape.form.amounts.cost()
+			for _, b := range l.shape.budgets {
+				sum := used[b]
+				for r, a := range l.shape.form.amounts {
+					sum[r] += a
+				}
+				used[b] = sum
+			}
+		}
+	}
+	for _, b := range w.sched.budgets {
+		if b.used != used[b] {
+			w.t.Fatalf("%s %s has %v used, it is %v", b.of, b.name, b.used, used[b])
+		}
+	}
+	for _, p := range w.sched.pools {
+		if p.holding != windows[p] || p.queued != queued[p] {
+			w.t.Fatalf("pool %s holds %d and queues %d, it is %d and %d", p.name, p.holding, p.queued, windows[p], queued[p])
+		}
+		for _, a := range p.accounts {
+			if a.held != held[a] {
+				w.t.Fatalf("%+v holds %d, it is %d", a.key, a.held, held[a])
+			}
 		}
 	}
 }
@@ -164,7 +304,7 @@ func (w *world) lawfulOpening(f *facts) {
 
 // others lets the builder and the publisher do what is theirs.
 func (w *world) others() {
-	f := read(w.stream)
+	f := w.all
 	round := f.round()
 	if f.candidate[round] {
 		for _, t := range w.script.tasks {
@@ -207,7 +347,18 @@ func (w *world) assemble(f *facts, round int32) {
 func (w *world) meddle() {
 	w.asked++
 	request := fmt.Sprint("q", w.asked)
-	switch w.d.roll("meddling", 8) {
+	switch w.d.roll("meddling", 12) {
+	case 8:
+		w.store(event.Fleet, event.LimitSet{Request: request, Of: event.LimitGroup, Name: "g", Amount: float64(w.d.roll("limit", 3))})
+	case 9:
+		w.store(event.Fleet, event.LimitSet{Request: request, Of: event.LimitPool, Name: "linux", Resource: "cpu", Amount: float64(w.d.roll("cpus", 4))})
+	case 10:
+		w.store(event.Fleet, event.LimitSet{Request: request, Of: event.WeightOwner, Name: "ann", Amount: float64(w.d.roll("weight", 3))})
+	case 11:
+		w.meddled = w.meddled || w.script.planned.Supersede
+		newer := event.RunPlanned{Change: w.script.planned.Change}
+		newer.Change.Commit = "5555555555"
+		w.store("newer", newer)
 	case 0:
 		w.meddled = true
 		w.store(testRun, event.RunCancelRequested{Request: request})
@@ -302,6 +453,8 @@ func (w *world) settleDown() {
 	}
 	w.store(testRun, event.GateResumed{Request: "kind"})
 	w.store(event.Fleet, event.PoolDrainRequested{Request: "kind", Pool: "linux", Resume: true})
+	w.store(event.Fleet, event.LimitSet{Request: "kind1", Of: event.LimitGroup, Name: "g", Unset: true})
+	w.store(event.Fleet, event.LimitSet{Request: "kind2", Of: event.LimitPool, Name: "linux", Resource: "cpu", Amount: 3})
 	for range 400 {
 		for _, m := range w.members {
 			w.finish(m)
@@ -318,7 +471,7 @@ func (w *world) settleDown() {
 			w.store(in.Cause.Run, in.Payload)
 		}
 		w.flying = nil
-		f := read(w.stream)
+		f := w.all
 		if outcome, over := f.ends[f.round()]; over && w.read == len(w.stream) {
 			w.check(outcome)
 			return
@@ -331,7 +484,7 @@ func (w *world) settleDown() {
 // check holds the end against the one that an undisturbed world gives, and the state against one folded in another
 // order.
 func (w *world) check(outcome release.Outcome) {
-	f := read(w.stream)
+	f := w.all
 	if want := w.script.outcome(); !w.meddled && outcome != want {
 		w.t.Fatalf("the run ended as %s, an undisturbed one as %s:\n%s", outcome, want, w.told())
 	}

@@ -59,13 +59,19 @@ func TestSeededWorlds(t *testing.T) {
 		s := seed(n)
 		w := newWorld(numbered{t, n}, &s)
 		play(w, 60+s.roll("steps", 200))
-		for what := range w.happened() {
-			seen[what]++
+		for what, did := range w.happened() {
+			if did {
+				seen[what]++
+			}
 		}
 	}
 	t.Logf("of %d worlds: %v", worlds, seen)
+	if seen["moot"] == 0 {
+		t.Error("no task was left out because the outcome was settled")
+	}
 	for what, least := range map[string]int{
 		"opened": 5, "closed": 20, "published": 5, "cancelled": 20, "retried": 20, "lost": 10, "skipped": 5, "delayed": 20, "attempt 3": 5,
+		"limited": 20, "draining": 10, "superseded": 2, "leased": 1,
 	} {
 		if seen[what] < worlds*least/100 {
 			t.Errorf("%s happened in %d of %d worlds, want %d %%", what, seen[what], worlds, least)
@@ -114,12 +120,20 @@ func (w *world) happened() map[string]bool {
 			out["published"] = true
 		case event.RunCancelRequested:
 			out["cancelled"] = true
+			out["superseded"] = out["superseded"] || strings.HasPrefix(p.Request, "superseded")
 		case event.RunRetryRequested:
 			out["retried"] = true
 		case event.TaskFinished:
 			out["lost"] = out["lost"] || p.Class == release.ClassLost
 		case event.TaskConcluded:
+			out["moot"] = out["moot"] || p.Moot
 			out["skipped"] = out["skipped"] || strings.HasPrefix(p.Reason, "skipped")
+		case event.LimitSet:
+			out["limited"] = out["limited"] || strings.HasPrefix(p.Request, "q")
+		case event.ExecutorDraining:
+			out["draining"] = true
+		case event.TaskDispatched:
+			out["leased"] = out["leased"] || len(p.Lease.Places) > 0 && e.Run == testRun
 		case event.TaskDelayed:
 			out["delayed"] = true
 		case event.TaskStarted:

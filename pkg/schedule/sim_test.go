@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/lease"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -36,6 +37,7 @@ type simTask struct {
 // script is a run as the world will play it.
 type script struct {
 	planned event.RunPlanned
+	places  bool // there are some, and tasks that lease them
 	tasks   []simTask
 	retry   []release.Retry
 	refused bool // the candidate's stamps are wrong
@@ -43,7 +45,7 @@ type script struct {
 }
 
 var simRetry = []release.Retry{
-	{Class: release.ClassInfra, Limit: 2, Wait: release.Duration(200 * time.Millisecond), Max: release.Duration(300 * time.Millisecond)},
+	{Class: release.ClassInfra, Limit: 2, Wait: release.Duration(200 * time.Millisecond), Max: release.Duration(300 * time.Millisecond), Backoff: release.Random},
 	{Class: release.ClassLost, Limit: 1000},
 	{Class: release.ClassCommand, Limit: 1},
 }
@@ -51,8 +53,16 @@ var simRetry = []release.Retry{
 // drawScript makes a run of at most eight tasks.
 func drawScript(d dice) script {
 	sc := script{planned: push(int32(1+d.roll("builds", 3)), int32(d.roll("tests", 4)))}
+	sc.places = d.roll("places", 6) == 0
 	for i := range int(sc.planned.Builds + sc.planned.Tests) {
-		sc.tasks = append(sc.tasks, drawTask(d, &sc.planned, i))
+		t := drawTask(d, &sc.planned, i)
+		drawDemand(d, sc.places, &t.TaskRequested)
+		sc.tasks = append(sc.tasks, t)
+	}
+	sc.planned.Change.Project = "p"
+	sc.planned.KeepGoing, sc.planned.Supersede = d.roll("keep going", 3) == 0, d.roll("supersede", 2) == 0
+	if d.roll("budget", 8) == 0 {
+		sc.planned.RetryBudget = 1
 	}
 	switch d.roll("change", 9) {
 	case 0:
@@ -91,6 +101,24 @@ func drawTask(d dice, planned *event.RunPlanned, i int) simTask {
 		t.results = append(t.results, release.ClassOK)
 	}
 	return t
+}
+
+// drawDemand lets a task ask for what it shares with others.
+func drawDemand(d dice, places bool, t *event.TaskRequested) {
+	switch d.roll("demand", 6) {
+	case 0:
+		t.Group, t.GroupLimit = "g", 1
+	case 1:
+		t.Resources = map[string]float64{"cpu": 1}
+	case 2:
+		t.Resources = map[string]float64{"cpu": 2}
+	case 3:
+		t.Owner = "ann"
+	case 4:
+		if places {
+			t.Lease = release.LeaseRequest{Provider: "lab", Nodes: int32(1 + d.roll("nodes", 2))}
+		}
+	}
 }
 
 func (t simTask) result(n int) release.Class { return t.results[min(n, len(t.results)-1)] }
@@ -178,6 +206,8 @@ type world struct {
 	ran     map[release.TaskID]int
 	asked   int // requests by people
 	meddled bool
+	known   facts // that the scheduler has
+	all     facts
 }
 
 // member is an executor.
@@ -190,9 +220,16 @@ type member struct {
 func newWorld(t testing.TB, d dice) *world {
 	w := &world{
 		t: t, d: d, script: drawScript(d), now: noon(), places: map[string]bool{}, beats: map[string]event.Event{},
-		ran: map[release.TaskID]int{},
+		ran: map[release.TaskID]int{}, known: newFacts(), all: newFacts(),
 	}
+	w.meddled = w.script.planned.RetryBudget > 0 // who gets the one retry is not the product's to say
 	w.sched = New(w.config())
+	w.store(event.Fleet, event.LimitSet{Request: "cpu", Of: event.LimitPool, Name: "linux", Resource: "cpu", Amount: 2})
+	if w.script.places {
+		for _, name := range []string{"m1", "m2"} {
+			w.store(event.Fleet, event.PlaceRegistered{Provider: "lab", Place: name, Version: "1", Pool: "linux", Clean: true})
+		}
+	}
 	w.store(testRun, w.script.planned)
 	for _, t := range w.script.tasks {
 		if t.Kind != release.Test {
@@ -204,7 +241,12 @@ func newWorld(t testing.TB, d dice) *world {
 	return w
 }
 
-func (w *world) config() Config { return Config{Keep: -1, Lookahead: 2, Resend: time.Second} }
+func (w *world) config() Config {
+	return Config{
+		Keep: -1, Lookahead: 2, Resend: time.Second, Aging: 3, PassOver: 2,
+		Leases: lease.Config{Grace: time.Second, Resend: time.Second, Undone: 2 * time.Second, Wait: 100 * time.Millisecond},
+	}
+}
 
 func (w *world) member(pool string) {
 	w.made++
@@ -221,6 +263,7 @@ func (w *world) store(run release.RunID, p event.Payload) bool {
 	w.places[place] = true
 	e.Seq, e.Stored = uint64(len(w.stream)+1), w.now
 	w.stream = append(w.stream, e)
+	w.all.take(e)
 	return true
 }
 
@@ -231,6 +274,7 @@ func (w *world) feed(n int) {
 			return
 		}
 		w.sched.Apply(w.stream[w.read])
+		w.known.take(w.stream[w.read])
 		w.read++
 		if w.d.roll("twice", 8) == 0 {
 			w.sched.Apply(w.stream[w.d.roll("which", w.read)])
@@ -319,7 +363,7 @@ func (w *world) take(m *member) {
 	if len(m.hand) >= 2 {
 		return
 	}
-	for _, e := range w.stream {
+	for _, e := range w.all.given {
 		p, is := e.Data.(event.TaskDispatched)
 		if is && p.Pool == m.pool && w.store(e.Run, event.TaskStarted{Task: p.Task, Attempt: p.Attempt, Pool: m.pool, Executor: m.name}) {
 			m.hand = append(m.hand, event.AttemptRef{Run: e.Run, Task: p.Task, Attempt: p.Attempt})
@@ -335,13 +379,19 @@ func (w *world) finish(m *member) {
 	}
 	ref := m.hand[0]
 	m.hand = m.hand[1:]
-	class := w.task(ref.Task).result(w.ran[ref.Task])
+	class := release.ClassOK
+	if ref.Run == testRun {
+		class = w.task(ref.Task).result(w.ran[ref.Task])
+	}
 	told := w.places[event.Event{Type: event.TypeTaskCancelRequested, Run: ref.Run, Key: event.TaskCancelRequested{Task: ref.Task, Attempt: ref.Attempt}.Key()}.Subject()]
 	if told {
 		class = release.ClassCancelled
 	}
 	p := finish(ref.Task, ref.Attempt, class)
 	p.Pool, p.Executor = m.pool, m.name
+	if w.d.roll("cleaned", 4) > 0 {
+		p.Phases = []event.Phase{{Name: "cleanup"}}
+	}
 	if w.store(ref.Run, p) && !told {
 		w.ran[ref.Task]++
 	}
@@ -355,9 +405,12 @@ func (w *world) task(id release.TaskID) simTask {
 // die takes an executor away, with or without a last word, and starts another.
 func (w *world) die(i int) {
 	m := w.members[i]
-	if w.d.roll("gone", 2) == 0 {
+	switch w.d.roll("gone", 3) {
+	case 0:
 		w.beat(m, true)
 		w.hear()
+	case 1:
+		w.store(event.Fleet, event.ExecutorDraining{Pool: m.pool, Executor: m.name, Deadline: w.now.Add(time.Second)})
 	}
 	w.members = slices.Delete(w.members, i, i+1)
 	w.member(m.pool)

@@ -21,6 +21,7 @@ type State struct {
 
 	limits  limits
 	budgets map[limitKey]*budget
+	over    bool // more is used of a budget than there is: by what another scheduler dispatched
 
 	leases   *lease.Table
 	placed   bool               // something is known of places
