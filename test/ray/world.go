@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	outside "github.com/sluiceci/sluice/pkg/world"
@@ -99,8 +100,29 @@ func (w *world) seed(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := w.workingDirectories(); err != nil {
+		return err
+	}
 	for _, args := range [][]string{{"init", "-q", "--initial-branch=master"}, {"remote", "add", "origin", w.forge.CloneURL(repo)}} {
 		if _, err := w.git(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// workingDirectories makes those of the suite that hold nothing but workloads, which are played.
+func (w *world) workingDirectories() error {
+	text, err := os.ReadFile(filepath.Join(w.checkout, "release", "release_tests.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\s*working_dir: *"?([^\s"#]+)`).FindAllSubmatch(text, -1) {
+		dir := filepath.Join(w.checkout, "release", filepath.FromSlash(string(m[1])))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".played"), nil, 0o600); err != nil { // git keeps no empty directory
 			return err
 		}
 	}

@@ -27,6 +27,7 @@ type Request struct {
 	RunJailed   bool
 	RunUnstable bool
 	Jail        func(test string) Jail // nil: no test is jailed
+	Jailed      map[string]string      // tests that are jailed, with the reason; beside Jail
 	RunPerTest  int                    // run each test at least so often
 	NoKuberay   bool                   // leave out the tests that run on Kubernetes
 }
@@ -74,6 +75,9 @@ func (r Request) pick(t *Test) (*Test, string) {
 	}
 	if r.NoKuberay && strings.Contains(t.Name, ".kuberay") {
 		return nil, "it runs on Kubernetes, which is left out"
+	}
+	if why := r.Jailed[t.Name]; why != "" && !r.RunJailed {
+		return nil, why
 	}
 	if r.Jail != nil && !r.RunJailed {
 		if j := r.Jail(t.Name); j.holds() {

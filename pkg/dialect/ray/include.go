@@ -60,6 +60,7 @@ func include(files fs.FS, names []string, options map[string]string) (*included,
 // one; so is the environment, where Ray has one of that name.
 func (in *included) Tasks(asked plan.Asked) (plan.Imported, error) {
 	r, o := in.request, in.tasks
+	r.Jailed = asked.Jailed
 	if text := asked.Change.Parameters["frequency"]; text != "" && r.Frequency == "" {
 		f, smoke, err := ParseFrequency(text)
 		if err != nil {
@@ -111,6 +112,7 @@ func includeOptions(options map[string]string) (r Request, o TaskOptions, err er
 		"pool":         func(v string) error { o.Pool = v; return nil },
 		"provider":     func(v string) error { o.Provider = v; return nil },
 		"priority":     func(v string) (err error) { o.Priority, err = ParsePriority(v); return err },
+		"backoff":      func(v string) (err error) { o.Backoff, err = ParseBackoff(v); return err },
 		"run_per_test": func(v string) (err error) { r.RunPerTest, err = ParseRunPerTest(v); return err },
 	}
 	names := make([]string, 0, len(table))

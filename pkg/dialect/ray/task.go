@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/dialect/ray/outcome"
+	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -20,6 +22,21 @@ type TaskOptions struct {
 	Variables   map[string]string // set by the caller: before what the environment's file says
 	Priority    int32
 	NoLimits    bool // no concurrency groups
+	Backoff     Backoff
+}
+
+// Backoff is the shortest and the longest wait before what the platform did is tried again.
+type Backoff struct{ Min, Max time.Duration }
+
+// ParseBackoff reads "30m..90m".
+func ParseBackoff(s string) (Backoff, error) {
+	low, high, found := strings.Cut(s, "..")
+	least, err := time.ParseDuration(low)
+	most, err2 := time.ParseDuration(high)
+	if !found || err != nil || err2 != nil || least < 0 || most < least || most == 0 || most > 30*24*time.Hour {
+		return Backoff{}, fault.New(fault.Invalid, "cannot read back-off %.60q, expected the shortest and the longest wait: 30m..90m", s)
+	}
+	return Backoff{least, most}, nil
 }
 
 // Tasks makes the tasks of a plan of what was selected.
@@ -52,7 +69,7 @@ func task(step Step, environment Environment, o TaskOptions, atOnce int64) plan.
 	out := plan.Task{
 		ID: taskID(name), Name: name, Job: t.Definition, Kind: release.Test, Pool: o.Pool, Matrix: t.Matrix,
 		Variables: Layer(t.variables(), environment.Variables, o.Variables), Tags: t.tags(environment.Name),
-		Resources: t.resources(), TimeoutS: float64(max(t.Run.Timeout, 0)), Timeouts: t.timeouts(), Retry: retries(),
+		Resources: t.resources(), TimeoutS: float64(max(t.Run.Timeout, 0)), Timeouts: t.timeouts(), Retry: o.retries(),
 		Stage: "test-1", Smoke: t.IsSmoke, Group: t.Group, Team: t.Team, Owner: t.Team, Frequency: string(t.Frequency),
 		Priority: o.Priority, SoftFail: !t.Stable, Stable: t.Stable, Prepare: t.Run.Prepare, Run: t.Command(),
 		LongRunning: t.Run.LongRunning, Directory: t.Directory(), Outputs: t.outputs(), Why: step.Why,
@@ -145,22 +162,25 @@ func (t *Test) variables() map[string]string {
 	return out
 }
 
-// timeouts bound the command by the test's own timeout, and what goes before it by the times for nodes and prepare command.
+// timeouts bound the command by the test's own timeout, and what goes before it by the times for nodes and for the prepare
+// command.
 func (t *Test) timeouts() release.Timeouts {
 	seconds := func(n int64) release.Duration {
 		return release.Duration(time.Duration(min(max(n, 0), 1<<31)) * time.Second)
 	}
-	return release.Timeouts{Command: seconds(t.Run.Timeout), Prepare: seconds(t.WaitTimeout() + t.Run.PrepareTimeout)}
+	return release.Timeouts{Command: seconds(t.Run.Timeout), Nodes: seconds(t.WaitTimeout()), Prepare: seconds(t.Run.PrepareTimeout)}
 }
 
 // retries are by cause: what the platform did is tried again, at most once and after 30 to 90 minutes where it is a matter of
-// capacity; what the test did never is.
-func retries() []release.Retry {
-	return []release.Retry{
-		{Class: release.ClassLost, Limit: 1},
-		{Class: release.ClassInfra, Limit: 1, Wait: release.Duration(time.Minute), Max: release.Duration(10 * time.Minute)},
-		{Class: release.ClassInfraTimeout, Limit: 1, Wait: release.Duration(30 * time.Minute), Max: release.Duration(90 * time.Minute)},
+// capacity, or after the back-off that is asked for; what the test did never is.
+func (o TaskOptions) retries() []release.Retry {
+	list := outcome.Retries()
+	for i, r := range list {
+		if o.Backoff.Max > 0 && r.Max > 0 {
+			list[i].Backoff, list[i].Wait, list[i].Max = release.Random, release.Duration(o.Backoff.Min), release.Duration(o.Backoff.Max)
+		}
 	}
+	return list
 }
 
 // outputs is the artifact of a test that leaves one in its working directory; one elsewhere is the cluster's to hand over.

@@ -59,8 +59,8 @@ func TestTask(t *testing.T) {
 		},
 		Tags:      []string{"env:aws", "python:3.11", "byod:gpu", "type:anyscale_job"},
 		Resources: map[string]float64{"cpu": 4, "nodes": 1}, TimeoutS: 600,
-		Timeouts: release.Timeouts{Command: release.Duration(10 * time.Minute), Prepare: release.Duration(3030 * time.Second)},
-		Retry:    retries(), Stage: "test-1", Group: "Big tests", Team: "core", Owner: "core", Frequency: "weekly", Concurrency: "minuscule",
+		Timeouts: release.Timeouts{Command: release.Duration(10 * time.Minute), Nodes: release.Duration(50 * time.Minute), Prepare: release.Duration(30 * time.Second)},
+		Retry:    TaskOptions{}.retries(), Stage: "test-1", Group: "Big tests", Team: "core", Owner: "core", Frequency: "weekly", Concurrency: "minuscule",
 		GroupLimit: 128, Priority: 50, SoftFail: true, Prepare: "python prepare.py", Run: "python x.py", LongRunning: true,
 		Lease: release.LeaseRequest{Provider: "anyscale", Nodes: 1}, Directory: "release/dir",
 		Outputs: []plan.Output{{Type: "artifact", Path: "release/dir/out/a.bin", Optional: true}},
@@ -172,5 +172,23 @@ func TestDialect(t *testing.T) {
 	in.Options = map[string]string{"env": "nowhere"}
 	if _, err = dialect.Read(in); err == nil {
 		t.Error("an environment that is not there is an error")
+	}
+}
+
+func TestBackoffOfWhatThePlatformDid(t *testing.T) {
+	t.Parallel()
+	b, err := ParseBackoff("2s..5s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range (TaskOptions{Backoff: b}).retries() {
+		if r.Max > 0 && (r.Backoff != release.Random || r.Wait.Std() != 2*time.Second || r.Max.Std() != 5*time.Second) {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, bad := range []string{"", "5s", "5s..2s", "-1s..2s", "0s..0s", "x..y", "1s..10000h"} {
+		if _, err := ParseBackoff(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
 	}
 }
