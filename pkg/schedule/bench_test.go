@@ -14,7 +14,7 @@ import (
 // BenchmarkRun takes runs of different sizes through their whole life, in batches as the service does: requested,
 // dispatched, started, finished. Its ns/task is to be the same for all sizes.
 func BenchmarkRun(b *testing.B) {
-	for _, n := range []int{100, 10_000, 100_000} {
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			facts := bigRun(n)
 			b.ReportAllocs()
