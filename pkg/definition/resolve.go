@@ -25,6 +25,10 @@ type Request struct {
 	Set         []string // "a.b=VALUE", applied in order
 	Select      []string // globs on a task's id or name; what the chosen ones need comes with them
 	Skip        []string // globs on a task's id or name that are left out, with what cannot be made without them
+
+	// Jailed are the tests that are left out since they fail for too long, by name, with the reason. A dialect may have
+	// options that run them all the same.
+	Jailed map[string]string
 }
 
 // Resolve makes the plan of a definition for one change. It is pure: the same definition and the same request give

@@ -9,7 +9,9 @@ import (
 
 // take makes the tasks of a suite that a dialect read.
 func (r *resolver) take(j *job) {
-	got, err := j.suite.made.Tasks(plan.Asked{Change: r.req.Change, Environment: r.req.Environment, Settings: r.plan.Settings})
+	got, err := j.suite.made.Tasks(plan.Asked{
+		Change: r.req.Change, Environment: r.req.Environment, Settings: r.plan.Settings, Jailed: r.req.Jailed,
+	})
 	if err != nil {
 		for _, one := range flatten(err) {
 			r.fail(j.suite.at, "", "cannot plan the tests of %s: %s", j.Name, shorten(printable(one.Error()), 300))

@@ -29,6 +29,7 @@ type Asked struct {
 	Change      release.Change
 	Environment string            // that was chosen; empty when none was
 	Settings    map[string]string // by path, after presets and overrides
+	Jailed      map[string]string // tests that are not to be run now, by name, with the reason
 }
 
 // Imported is what a suite is for a change.

@@ -25,7 +25,7 @@ func (b *builder) request(change release.Change, changed []string) (definition.R
 		Presets: b.config.Presets, Set: b.config.Set, Select: b.config.Select,
 	}
 	if change.Kind != release.Comment {
-		return r, nil
+		return only(r), nil
 	}
 	commands, err := directive.Parse(change.Parameters[parameterDirectives])
 	if err != nil {

@@ -94,6 +94,9 @@ func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Pla
 	if err != nil {
 		return nil, rejected(change, err), nil
 	}
+	if request.Jailed, err = b.jailed(ctx, request); err != nil {
+		return nil, nil, err
+	}
 	p, err := definition.Resolve(def, request)
 	if err != nil {
 		return nil, rejected(change, err), nil
