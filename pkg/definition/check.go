@@ -10,6 +10,7 @@ type checker struct {
 	*source
 	conditions *conditions
 	matrixKeys []string // of all jobs
+	parameters []string // as templates name them
 }
 
 // check notes everything that is wrong with a decoded definition beyond its form.
@@ -17,6 +18,7 @@ func check(def *Definition, s *source) {
 	c := &checker{def: def, source: s, jobs: map[string]*Job{}, test: map[string]bool{}}
 	c.index()
 	c.matrixKeys = def.matrixKeys()
+	c.parameters = prefixed("change.parameters.", def.parameterNames())
 	c.conditions = newConditions(&def.Settings, c.matrixKeys)
 	checkTop(c)
 	checkTriggers(c)

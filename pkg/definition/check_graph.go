@@ -8,8 +8,10 @@ import (
 // needed lists the jobs that a job needs, each once.
 func (j *Job) needed() []string {
 	var out []string
+	seen := make(map[string]bool, len(j.Needs.List))
 	for i := range j.Needs.List {
-		if of, _ := j.Needs.List[i].of(); !slices.Contains(out, of) {
+		if of, _ := j.Needs.List[i].of(); !seen[of] {
+			seen[of] = true
 			out = append(out, of)
 		}
 	}
@@ -24,8 +26,9 @@ type cycles struct {
 }
 
 type cycleStep struct {
-	name string
-	next int // which of its needs comes next
+	name  string
+	needs []string
+	next  int // which of its needs comes next
 }
 
 const (
@@ -48,13 +51,13 @@ func checkCycles(c *checker) {
 
 func (w *cycles) enter(name string) {
 	w.state[name] = onPath
-	w.path = append(w.path, cycleStep{name: name})
+	w.path = append(w.path, cycleStep{name: name, needs: w.jobs[name].needed()})
 }
 
 // step follows the next need of the job at the end of the path, or leaves it.
 func (w *cycles) step() {
 	top := &w.path[len(w.path)-1]
-	needs := w.jobs[top.name].needed()
+	needs := top.needs
 	if top.next == len(needs) {
 		w.state[top.name] = walked
 		w.path = w.path[:len(w.path)-1]

@@ -7,6 +7,9 @@ import (
 
 func (c *checker) needs(name string, job *Job) {
 	for i := range job.Needs.List {
+		if c.full() {
+			return
+		}
 		n := &job.Needs.List[i]
 		t := n.text()
 		of, kind := n.of()

@@ -48,14 +48,15 @@ func (c *checker) template(t Text, matrix, sequence []string) {
 	if !strings.Contains(t.Value, openMark) {
 		return
 	}
+	valid := append(templateNames(matrix), c.parameters...)
 	for _, p := range parseTemplate(c.source, t).parts {
 		if p.name != "" && !c.full() {
-			c.name(p, matrix, sequence)
+			c.name(p, valid, sequence)
 		}
 	}
 }
 
-func (c *checker) name(p part, matrix, sequence []string) {
+func (c *checker) name(p part, valid, sequence []string) {
 	if path, ok := strings.CutPrefix(p.name, "settings."); ok {
 		found, problem, hint := c.def.Settings.lookup(path)
 		switch {
@@ -70,7 +71,6 @@ func (c *checker) name(p part, matrix, sequence []string) {
 		c.fail(c.place(p), "read it from the environment: \"$"+p.name+"\"", "{{ %s }} is a key of the sequence: it differs while the task runs", p.name)
 		return
 	}
-	valid := append(templateNames(matrix), prefixed("change.parameters.", c.def.parameterNames())...)
 	if !slices.Contains(valid, p.name) {
 		c.fail(c.place(p), firstOf(nearest(p.name, valid), literalHint), "unknown name {{ %s }}, expected one of %s or settings.NAME",
 			shorten(printable(p.name), 60), enumerate(valid, 30))

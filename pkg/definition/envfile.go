@@ -56,6 +56,7 @@ func readEnv(s *source) Map[Text] {
 		return nil
 	}
 	var out Map[Text]
+	places := map[string]int{}
 	for i, line := range s.lines {
 		text := strings.TrimSpace(line)
 		if text == "" || text[0] == '#' || s.full() {
@@ -73,7 +74,15 @@ func readEnv(s *source) Map[Text] {
 			s.fail(at, "", "the quote of %s is not closed, or something follows it", key)
 			continue
 		}
-		out = out.set(Map[Text]{{Name: key, At: at, Value: Text{Value: value, At: at}}})
+		if _, again := places[key]; !again {
+			places[key] = len(out)
+			out = append(out, Entry[Text]{Name: key})
+		}
+		out[places[key]] = Entry[Text]{Name: key, At: at, Value: Text{Value: value, At: at}}
+		if len(out) > maxKeys {
+			s.fail(at, "", "found more than %d variables", maxKeys)
+			return nil
+		}
 	}
 	return out
 }

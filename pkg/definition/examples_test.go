@@ -157,3 +157,18 @@ func runs(t *testing.T, s section, k key) {
 		t.Errorf("%s: the example of %s does not run: %v in\n%s", s.title, k.name, err, strings.Split(text, "\n")[1])
 	}
 }
+
+// FuzzReadEnv gives any text to the reader of variables: it answers with names that are variables, or with problems.
+func FuzzReadEnv(f *testing.F) {
+	for _, text := range []string{"A=b", "export A='b' # c", "A=\"\\n\\\"\"", "=", "A", "A=\"", "\x00", "A=1\nA=2"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s := newSource("x.env", text)
+		for _, e := range readEnv(s) {
+			if !identifier.MatchString(e.Name) {
+				t.Fatalf("%q is a variable", e.Name)
+			}
+		}
+	})
+}

@@ -8,6 +8,9 @@ import (
 // maxMerged bounds the entries that templates are copied into jobs with.
 const maxMerged = 500_000
 
+// maxSpread bounds the needs that needs of a type alone become.
+const maxSpread = 50_000
+
 // extension puts templates under the jobs that extend them.
 type extension struct {
 	*source
@@ -17,8 +20,8 @@ type extension struct {
 	failed bool
 }
 
-// extend makes every job whole: templates under it, and needs of a type of artifact spread over the builds that make it.
-func (def *Definition) extend(s *source) {
+// extend makes every job whole, and reports whether that was possible within bounds: templates under it, and needs of a type of artifact spread over the builds that make it.
+func (def *Definition) extend(s *source) (bounded bool) {
 	x := &extension{source: s, def: def, done: map[string]*Job{}, budget: maxMerged}
 	for _, e := range def.Templates {
 		x.template(e.Name, nil)
@@ -35,12 +38,16 @@ func (def *Definition) extend(s *source) {
 	if x.budget < 0 {
 		s.fail(Pos{}, "", "templates add more than %d entries to the jobs that extend them", maxMerged)
 	}
-	types := def.outputTypes()
+	types, budget := def.outputTypes(), maxSpread
 	for _, list := range []Map[Job]{def.Builds, def.Tests} {
 		for i := range list {
-			list[i].Value.Needs.spread(list[i].Name, types)
+			list[i].Value.Needs.spread(list[i].Name, types, &budget)
 		}
 	}
+	if budget < 0 {
+		s.fail(Pos{}, "name the job: JOB.TYPE", "needs of a type of artifact, whatever makes it, become more than %d needs", maxSpread)
+	}
+	return budget >= 0 && x.budget >= 0
 }
 
 // under is a job with its templates under it; path is the templates on the way to it.

@@ -76,6 +76,13 @@ func hostileTexts() map[string]string {
 		"settings":           count("project: x\nsettings:\n", "  s#: {a: 1}\n", "\nbuilds: {a: {run: x, if: settings.s1.a == 1}}"),
 		"presets":            count("project: x\nsettings: {a: 1}\npresets:\n", "  p#: {a: 2}\n", job),
 		"preset chain":       presetChain(),
+		"template chain":     templateChain(),
+		"circles":            count("project: x\ntemplates:\n", "  t#: {extends: [t#]}\n", job),
+		"types of outputs":   most("  j#: {run: x, outputs: {o: x}, needs: {artifacts: o}}\n"),
+		"adjustments":        "project: x\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds: {a: {run: x, matrix: {a: $d, b: $d, c: $d, d: $d, adjustments: [" + strings.Repeat("{with: {a: '{0,1,2,3}*'}, env: {A: b}, soft_fail: true},", 5_000) + "]}}}\ngate: {require: [builds]}",
+		"sequence":           count("project: x\nbuilds: {a: {run: x, sequence: {p: [", "#,", "]}}}"),
+		"parameters":         count("project: x\ntriggers: {manual: {parameters: {", "p#: {default: 1},", "}}}\nbuilds: {a: {run: '"+strings.Repeat("{{ change.parameters.p1 }}", 5_000)+"'}}\ngate: {require: [builds]}"),
+		"wheres":             "project: x\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds:\n  a: {run: x, matrix: {a: $d, b: $d, c: $d}}\n  b: {run: x, needs: [" + strings.Repeat("{job: a, where: {a: '{1,2}', b: '*'}},", 5_000) + "], matrix: {e: $d, f: $d}}\ngate: {require: [builds]}",
 		"long strings":       "project: \"" + strings.Repeat("x", mebibyte-100) + "\"\nbuild: {}\n",
 		"globs":              "project: x\nbuilds: {a: {run: x, outputs: {a: \"" + strings.Repeat("{a,", 1000) + strings.Repeat("**/", 1000) + "\"}}}",
 		"braces":             "project: x\npools: [{name: a, match: [\"t=" + strings.Repeat("{a,a}", 60) + "b\"]}]\nbuilds: {a: {run: x, tags: [\"t=" + strings.Repeat("a", 60) + "\"]}}\n",
@@ -113,6 +120,19 @@ func chain() string {
 		fmt.Fprintf(&b, "  j%d: {run: x, needs: [j%d]}\n", i, i-1)
 	}
 	return b.String()
+}
+
+func templateChain() string {
+	var b strings.Builder
+	b.WriteString("project: x\ntemplates:\n  t0: {run: x}\n")
+	for i := 1; i < 1990; i++ {
+		fmt.Fprintf(&b, "  t%d: {extends: t%d, env: {", i, i-1)
+		for j := range 20 {
+			fmt.Fprintf(&b, "V%d_%d: x, ", i, j)
+		}
+		b.WriteString("}}\n")
+	}
+	return b.String() + "builds: {a: {extends: t1989}}\ngate: {require: [builds]}\n"
 }
 
 func presetChain() string {

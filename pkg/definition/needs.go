@@ -101,13 +101,16 @@ func (v *Needs) artifacts() []string {
 }
 
 // spread replaces each need of a type alone by one for each build that makes it. What no build makes is left as it is,
-// for the check to tell.
-func (v *Needs) spread(job string, types map[string][]string) {
+// for the check to tell. The budget counts the needs that are made; below zero no more are.
+func (v *Needs) spread(job string, types map[string][]string, budget *int) {
 	var out []Need
 	for _, n := range v.List {
 		kind := n.Artifacts.Value
 		if kind == "" || strings.Contains(kind, ".") || len(types[kind]) == 0 {
 			out = append(out, n)
+			continue
+		}
+		if *budget -= len(types[kind]); *budget < 0 {
 			continue
 		}
 		for _, of := range types[kind] {

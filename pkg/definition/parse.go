@@ -37,8 +37,7 @@ func Load(ctx context.Context, file string, src []byte, options Options) (*Defin
 	for i := range def.Presets {
 		def.presets[def.Presets[i].Name] = &def.Presets[i].Value
 	}
-	if !s.full() {
-		def.extend(s)
+	if !s.full() && def.extend(s) {
 		check(def, s)
 	}
 	if err := s.problems.orNil(); err != nil {

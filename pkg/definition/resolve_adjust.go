@@ -11,7 +11,7 @@ func (r *resolver) adjust(j *job, axes []Axis) {
 	made := map[adjusted]*Job{}
 	for i := range j.Value.Matrix.Adjustments {
 		a := &j.Value.Matrix.Adjustments[i]
-		if !r.spend(a.At, len(j.tasks)) {
+		if !r.spend(a.At, len(j.tasks)*globCost(a.With)) {
 			return
 		}
 		found := r.adjustRows(j, a, made)
@@ -24,6 +24,15 @@ func (r *resolver) adjust(j *job, axes []Axis) {
 			r.warn("no row of the matrix of %s fits the adjustment with %s", j.Name, rowText(a.With))
 		}
 	}
+}
+
+// globCost is how many steps it takes to compare a row with globs.
+func globCost(globs Map[Text]) int {
+	cost := 0
+	for _, e := range globs {
+		cost += alternatives(e.Value.Value)
+	}
+	return cost
 }
 
 func (r *resolver) adjustRows(j *job, a *Adjustment, made map[adjusted]*Job) (found bool) {
