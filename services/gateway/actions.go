@@ -37,12 +37,16 @@ type body struct {
 	Tasks      []release.TaskID  `json:"tasks"`
 	Resume     bool              `json:"resume"`
 	limited
+	tested
+	searched
 }
 
 // done answers an action: it is a fact now.
 type done struct {
 	Run   release.RunID `json:"run,omitempty"`
 	Event string        `json:"event,omitempty"` // id of the fact
+
+	Bisect string `json:"bisect,omitempty"`
 }
 
 // StatusCode: what follows happens later.

@@ -18,7 +18,7 @@ func (g *gateway) onRun(payload func(request) event.Payload) act {
 			return done{}, err
 		}
 		id, err := g.say(ctx, run, payload(r))
-		return done{run, id}, err
+		return done{Run: run, Event: id}, err
 	}
 }
 
@@ -61,7 +61,7 @@ func (g *gateway) hold(ctx context.Context, r request) (done, error) {
 		return done{}, fault.New(fault.Conflict, "cannot hold run %s: its gate has opened, and its release is on its way", run)
 	}
 	id, err := g.say(ctx, run, event.GateHeld{Request: r.id, By: r.by, Reason: r.body.Reason})
-	return done{run, id}, err
+	return done{Run: run, Event: id}, err
 }
 
 // retry asks for tasks again, or, after a release that failed, for its targets to go on. Once the gate has opened the
@@ -83,5 +83,5 @@ func (g *gateway) retry(ctx context.Context, r request) (done, error) {
 		wish = event.PublicationRetryRequested{Request: r.id, By: r.by}
 	}
 	id, err := g.say(ctx, run, wish)
-	return done{run, id}, err
+	return done{Run: run, Event: id}, err
 }

@@ -63,7 +63,7 @@ func newGateway(config Config, deps service.Deps, lister Lister) (*gateway, erro
 }
 
 func (g *gateway) service() service.Service {
-	var loops []service.Loop
+	loops := []service.Loop{{Name: "bisect", Hears: bisectHears(), Says: bisectSays(), Run: g.hunt}}
 	for i, p := range g.config.Projects {
 		loops = append(loops, service.Loop{
 			Name: "reconcile-" + p.Name, Says: []event.Type{event.TypeChangeReceived},
@@ -97,7 +97,7 @@ func (g *gateway) edge() service.Loop {
 		event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved,
 		event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypePoolDrainRequested,
 		event.TypeLimitSet,
-		event.TypeCommentReceived, event.TypePlaceDrainRequested, event.TypePlaceChanged,
+		event.TypeCommentReceived, event.TypePlaceDrainRequested, event.TypePlaceChanged, event.TypeTestMoved, event.TypeBisectRequested,
 	}, Run: func(ctx context.Context) error { <-ctx.Done(); return nil }}
 }
 
@@ -109,7 +109,12 @@ func (g *gateway) endpoints() []service.Endpoint {
 	for pattern, do := range g.placeActions() {
 		handlers[pattern] = g.action(do)
 	}
+	for pattern, do := range g.testActions() {
+		handlers[pattern] = g.action(do)
+	}
 	handlers["GET /api/v1/places"] = g.placeList()
+	handlers["GET /api/v1/tests"] = g.testList()
+	handlers["GET /api/v1/bisects"] = g.bisectList()
 	var out []service.Endpoint
 	for pattern, h := range handlers {
 		out = append(out, service.Endpoint{Pattern: pattern, Handler: g.observe(pattern, h)})

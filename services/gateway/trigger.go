@@ -17,7 +17,7 @@ func (g *gateway) trigger(ctx context.Context, r request) (done, error) {
 		return done{}, err
 	}
 	run, event, err := g.announce(ctx, change)
-	return done{run, event}, err
+	return done{Run: run, Event: event}, err
 }
 
 // asked is the change that a request means.
