@@ -1,5 +1,5 @@
 # The two commands of a fresh machine are `make demo` and `make test`; each checks what it needs first.
-.PHONY: demo test lint generate bench soak e2e fuzz build
+.PHONY: demo ray test lint generate bench soak e2e fuzz build
 
 build:
 	go build -o bin/sluice ./cmd/sluice
@@ -23,6 +23,11 @@ generate:
 # Each number as a ratio to a limit measured in the same run.
 bench: build
 	go run ./test/bench $(ARGS)
+
+# A release of Ray's size on this machine: examples/ray/README.md.
+ray: build
+	scripts/prerequisites demo
+	go run ./test/ray $(ARGS)
 
 # Thousands of seeded kill schedules and the long simulations.
 soak: build

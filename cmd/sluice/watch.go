@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/client"
 	"github.com/sluiceci/sluice/pkg/client/view"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 func watchCommand() *cobra.Command {
@@ -27,6 +28,10 @@ func watchCommand() *cobra.Command {
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		run, err := s.run(ctx, args)
+		if err != nil && len(args) > 0 && release.RunID(args[0]).Whole() {
+			// Whoever started it was told its name before the reporter has heard of it.
+			return s.watch(ctx, client.Watching{Run: release.RunID(args[0]), New: true})
+		}
 		if err != nil {
 			return err
 		}

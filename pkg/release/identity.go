@@ -25,8 +25,12 @@ type Commit string
 var (
 	tokenPattern  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,120}$`)
 	commitPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	runPattern    = regexp.MustCompile(`^[0-9a-f]{8}-[a-z2-7]{8}$`)
 	digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
+
+// Whole reports whether a run's name is one that Change.RunID makes, and not the beginning of one.
+func (r RunID) Whole() bool { return runPattern.MatchString(string(r)) }
 
 // Token reports whether s can be one token of a bus subject: 1 to 120 letters, digits, "-" and "_".
 func Token(s string) bool { return tokenPattern.MatchString(s) }

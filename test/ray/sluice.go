@@ -125,7 +125,7 @@ func (s *sluice) do(ctx context.Context, args ...string) (out []byte, code int, 
 	cmd.Stderr = &talk
 	out, err = cmd.Output()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() >= 0 && exit.ExitCode() < 4 {
+	if errors.As(err, &exit) && exit.ExitCode() >= 0 && exit.ExitCode() < 4 && talk.Len() == 0 {
 		return out, exit.ExitCode(), nil
 	}
 	if err != nil {

@@ -125,8 +125,22 @@ func (w *world) workingDirectories() error {
 		if err := os.WriteFile(filepath.Join(dir, ".played"), nil, 0o600); err != nil { // git keeps no empty directory
 			return err
 		}
+		for _, program := range programs(text) {
+			if err := os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\nexec python \"$0\" \"$@\"\n"), 0o755); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// programs are what scripts of the suite start in their working directories.
+func programs(suite []byte) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(`&& \./([\w.-]+)`).FindAllSubmatch(suite, -1) {
+		out = append(out, string(m[1]))
+	}
+	return out
 }
 
 func (w *world) git(ctx context.Context, args ...string) (string, error) {
