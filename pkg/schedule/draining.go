@@ -52,7 +52,8 @@ func (s *State) leaves(x *executor) string {
 }
 
 // stranded says why an attempt will not end where it runs: its executor ends before, as far as anybody can tell. So its
-// work moves at once, and not when the executor is gone. Otherwise it returns when to look again.
+// work moves at once, and not when the executor is gone. Otherwise it returns when to look again. Who holds places is left
+// to its executor: they cannot be cleaned while it uses them.
 func (s *State) stranded(t *task, a *attempt) (reason string, again stamp) {
 	d, drains := s.drains[a.executor.key()]
 	if !drains {
@@ -62,6 +63,9 @@ func (s *State) stranded(t *task, a *attempt) (reason string, again stamp) {
 		if again := s.endsBy(t, a, d.deadline); again > 0 {
 			return "", again
 		}
+	}
+	if patience := d.deadline.plus(s.cfg.StopWithin); t.spec.demand.lease.Wanted() && s.now < patience {
+		return "", patience
 	}
 	return "executor " + a.executor.name + " is draining" + because(d.reason) + " and does not end it in time", 0
 }

@@ -71,6 +71,26 @@ func TestDrainingKnownBeforeTheExecutor(t *testing.T) {
 	}
 }
 
+// TestDrainingLeavesPlacesToTheirHolder: an attempt with places is ended by its executor, and only by the scheduler when
+// that does not.
+func TestDrainingLeavesPlacesToTheirHolder(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Config{StopWithin: 30 * time.Second})
+	b.offer("m1")
+	b.say(requested("a", leases(1)))
+	b.beat("linux", "x", 1)
+	b.follow()
+	b.say(start("a", 1))
+	beat := func() { b.beat("linux", "x", 1, "a.1") }
+	beat()
+	b.follow()
+	b.drain("x", 10*time.Second, "")
+	b.want(b.watch(39*time.Second, beat))
+	if got := b.watch(time.Second, beat); len(got) == 0 || got[0] != "finish a.1 lost" {
+		t.Fatalf("%v, want the attempt given up whose executor does not end it", got)
+	}
+}
+
 func TestDrainsAreForgotten(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Config{})
