@@ -9,7 +9,7 @@ import (
 
 // operateCommands are for those who keep a Sluice running.
 func operateCommands() []*cobra.Command {
-	return []*cobra.Command{eventsCommand(), deadLettersCommand(), topCommand(), placesCommand()}
+	return []*cobra.Command{eventsCommand(), deadLettersCommand(), topCommand(), placesCommand(), testsCommand(), bisectCommand()}
 }
 
 // family is a command that only holds others.

@@ -21,7 +21,8 @@ type Trigger struct {
 
 // Done is the answer to an action: it is a fact now.
 type Done struct {
-	Run release.RunID `json:"run,omitempty"`
+	Run    release.RunID `json:"run,omitempty"`
+	Bisect string        `json:"bisect,omitempty"`
 }
 
 // Trigger starts a run.
