@@ -15,9 +15,11 @@ type decoder struct {
 	anchors map[string]ast.Node
 	visited int
 	depth   int
-	refused bool // the bound on visited nodes was reached and said
-	part    bool // the text is included by another
-	loose   bool // nothing is required here: a template
+	refused bool      // the bound on visited nodes was reached and said
+	part    bool      // the text is included by another
+	include string    // of the key whose map comes next
+	lifted  []Include // from below tests
+	loose   bool      // nothing is required here: a template
 	options *Options
 }
 
@@ -212,6 +214,7 @@ func (d *decoder) fields(n ast.Node, found []entry, keys []key, v reflect.Value)
 			d.source.fail(e.at, "write it in the definition itself", "key %q has no place in a file that is included", k.name)
 			continue
 		}
+		d.include = k.include
 		d.into(e.value, v.Field(k.index).Addr().Interface())
 	}
 }
@@ -280,6 +283,7 @@ func (m *Map[T]) decode(d *decoder, n ast.Node) {
 	if !ok {
 		return
 	}
+	found = d.lift(found)
 	out := make(Map[T], len(found))
 	for i, e := range found {
 		out[i].Name, out[i].At = e.name, e.at

@@ -24,8 +24,8 @@ type Definition struct {
 	Providers      Map[Provider]    `key:"providers" doc:"Places that commands of the definition make for one task at a time, and destroy after; jobs lease them by name." example:"{cloud: {create: ./create, destroy: ./destroy}}"`
 	Changed        List[Rule]       `key:"changed" doc:"Which jobs a changed path concerns: the first rule that matches it; a path that no rule matches concerns every job. Only for changes that cannot publish." example:"[{paths: [\"docs/**\"], jobs: []}]"`
 	Templates      Map[Template]    `key:"templates" doc:"Jobs that others start from by extends; they are not run themselves." example:"{python: {image: \"python:3.12\", prepare: pip install -e .}}"`
-	Builds         Map[Job]         `key:"builds" doc:"Jobs that make artifacts: the candidate." example:"{wheel: {run: make wheel, outputs: {wheel: \"dist/*.whl\"}}}"`
-	Tests          Map[Job]         `key:"tests" doc:"Jobs that run on the candidate, after every build." example:"{smoke: {needs: [wheel], run: make smoke}}"`
+	Builds         Map[Job]         `key:"builds" include:"no" doc:"Jobs that make artifacts: the candidate." example:"{wheel: {run: make wheel, outputs: {wheel: \"dist/*.whl\"}}}"`
+	Tests          Map[Job]         `key:"tests" include:"yes" doc:"Jobs that run on the candidate, after every build; and include, which means what it means at the top." example:"{smoke: {needs: [wheel], run: make smoke}}"`
 	KeepGoing      Bool             `key:"keep_going" part:"no" doc:"Tasks are started although they can no longer change the outcome." default:"false" example:"true"`
 	Supersede      Bool             `key:"supersede" part:"no" doc:"A newer run of the same branch or pull request ends this one." default:"true for pull requests and for branches that do not release" example:"false"`
 	RetryBudget    Int              `key:"retry_budget" part:"no" doc:"Retries of all tasks of a run together; 0 means no limit." default:"0" example:"20"`

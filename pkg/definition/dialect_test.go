@@ -55,6 +55,7 @@ func (lines) Read(in plan.Included) (plan.Suite, error) {
 				ID: release.TaskID(words[0]), Name: words[0], Run: "run " + words[0], Stable: true, Matrix: map[string]string{"name": words[0]},
 			}
 			if len(words) > 1 && words[1] == "gpu" {
+				task.Why = "line " + fmt.Sprint(i+1) + " wants it"
 				task.Resources = map[string]float64{"gpu": 1}
 			}
 			for _, need := range words[min(2, len(words)):] {

@@ -81,6 +81,34 @@ func (v *Include) tail(d *decoder, n ast.Node, found []entry) {
 	}
 }
 
+// lift takes include out of a map of jobs. It is no job: below tests it means what it means at the top, so that both those
+// who think of a file and those who think of its tests find it where they look.
+func (d *decoder) lift(found []entry) []entry {
+	allowed := d.include
+	d.include = ""
+	i := slices.IndexFunc(found, func(e entry) bool { return e.name == "include" })
+	if allowed == "" || i < 0 {
+		return found
+	}
+	e := found[i]
+	value, ok := d.enter(e.value)
+	if !ok {
+		return slices.Delete(found, i, i+1)
+	}
+	d.depth--
+	switch _, list := value.(*ast.SequenceNode); {
+	case allowed == "no":
+		d.source.fail(e.at, "write it at the top, or below tests", "include is no name of a job, and builds include nothing")
+	case !list:
+		d.source.fail(e.at, "for example include: [ci/tests.yaml]", "include is no name of a job: expected a list of files to include, found %s", describe(value))
+	default:
+		var more List[Include]
+		d.into(e.value, &more)
+		d.lifted = append(d.lifted, more...)
+	}
+	return slices.Delete(found, i, i+1)
+}
+
 func (v *Include) check(d *decoder, n ast.Node) {
 	switch {
 	case d.full():

@@ -16,6 +16,7 @@ type key struct {
 	required bool
 	unless   string // the key whose presence makes this one not required
 	top      bool   // it has its place in the definition itself, not in what it includes
+	include  string // of a map of jobs: whether it may include files, "yes" or "no", and so has no job of that name
 	index    int
 	shape    shape
 }
@@ -45,7 +46,7 @@ func keysOfType(t reflect.Type) []key {
 		out = append(out, key{
 			name: name, doc: f.Tag.Get("doc"), fallback: f.Tag.Get("default"), example: f.Tag.Get("example"),
 			required: f.Tag.Get("required") != "", unless: unless,
-			top: f.Tag.Get("part") == "no", index: i,
+			top: f.Tag.Get("part") == "no", include: f.Tag.Get("include"), index: i,
 		})
 	}
 	return out

@@ -59,6 +59,7 @@ func (l *loading) decode(s *source, from where, part bool) *Definition {
 	if d.refused || s.full() {
 		return nil
 	}
+	def.Include = append(def.Include, d.lifted...)
 	l.environments(def, s, from)
 	for i := range def.Include {
 		if in := &def.Include[i]; in.dialect != "" {

@@ -51,7 +51,8 @@ func sections() []section {
 const includeText = "An included file has the same keys, but for those that say what the project is and may do: `" + "project`, `release`, `triggers`,\n" +
 	"`gate`, `keep_going`, `supersede`, `retry_budget` and `pools_unmatched`. A name that two files give is an error. Pools and rules of\n" +
 	"`changed` come after those of the file that includes them. Of settings, what the including file says wins, and of two included\n" +
-	"files the first. A file is read once, however often it is included; paths are those of its own repository; errors name its own lines."
+	"files the first. A file is read once, however often it is included; paths are those of its own repository; errors name its own lines.\n\n" +
+	"`include` may also stand below `tests`, beside the jobs, and means the same there; so no job can be called include."
 
 const environmentText = "The order in which variables win: those of the environment that `--env` chooses, the job's `env`, those of the job's\n" +
 	"`environment`, those of the environment named `default`, those of the pool. With `--env`, a job's own `environment` does not count.\n" +

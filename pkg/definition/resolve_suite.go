@@ -74,9 +74,13 @@ func (r *resolver) imported(t *task, b *bound) plan.Task {
 	for k, v := range out.Variables {
 		env[k] = v
 	}
+	own := out.Why
 	pool := r.pool(t, &out)
 	out.Variables = r.merge(b, pool, env)
 	out.Secrets = r.secrets(b, append(Strings(t.v.Secrets), out.Secrets...))
+	if own != "" {
+		out.Why = own + "; " + out.Why
+	}
 	out.Why = "imported by " + t.job.suite.dialect + "; " + out.Why
 	r.bytes += len(out.Run) + len(out.Prepare) + len(out.Cleanup) + len(out.Why)
 	return out

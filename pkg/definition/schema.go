@@ -27,7 +27,7 @@ func objectSchema(t reflect.Type, defs schemaNode) schemaNode {
 	out := schemaNode{"type": "object", "properties": properties, "additionalProperties": false}
 	for _, k := range keysOfType(t) {
 		s := shapeOf(t.Field(k.index).Type)
-		properties[k.name] = described(s.schema, k)
+		properties[k.name] = including(described(s.schema, k), k)
 		switch {
 		case !k.required || t == reflect.TypeFor[Template]():
 		case k.unless != "":
@@ -44,6 +44,17 @@ func objectSchema(t reflect.Type, defs schemaNode) schemaNode {
 		out["required"] = required
 	}
 	return out
+}
+
+// including adds the key include to a map of jobs, which has no job of that name.
+func including(s schemaNode, k key) schemaNode {
+	switch k.include {
+	case "yes":
+		s["properties"] = schemaNode{"include": shapeOf(reflect.TypeFor[List[Include]]()).schema}
+	case "no":
+		s["properties"] = schemaNode{"include": false}
+	}
+	return s
 }
 
 // addKeys describes keys of another struct that stand beside a struct's own.
