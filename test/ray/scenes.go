@@ -222,7 +222,7 @@ func (w *world) prove(ctx context.Context, commit string) error {
 		return fmt.Errorf("%d wheels are in the production index, want 40", len(uploads))
 	}
 	say("   40 wheels in the production index, each uploaded once")
-	for _, tag := range []string{"ray:%s-py39-cpu", "ray:%s", "ray:%s-gpu", "ray:%s-aarch64", "ray-ml:%s-py39"} {
+	for _, tag := range []string{"ray:%s-py39-cpu", "ray:%s", "ray:%s-gpu", "ray:%s-aarch64", "ray-ml:%s-py39", "ray-ml:%s"} {
 		image := strings.TrimPrefix(w.urls["registry"], "http://") + "/rayproject/" + fmt.Sprintf(tag, commit[:8])
 		if _, got, err := outside.PullImage(ctx, image); err != nil || got != commit {
 			return fmt.Errorf("pulled commit %q as %s, want %s: %w", got, image, commit, err)
