@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -23,7 +22,7 @@ func lintChanged(def *definition.Definition, dir string) (definition.Errors, err
 		return nil, err
 	}
 	test := changedTest(name)
-	text, err := os.ReadFile(test)
+	text, err := readText(test)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -214,11 +214,33 @@ func readDefinition(dir string) (*definition.Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(name)
+	text, err := readText(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the definition: %w; expected %s at the root of the repository", err, definitionName)
 	}
 	return loadDefinition(context.Background(), name, text, here(filepath.Dir(name)))
+}
+
+// textLimit is above the size of any definition; what is larger is refused before it is read.
+const textLimit = 2 << 20
+
+// readText reads a file that people write. Only a plain one: a pipe would be waited for, a device has no end.
+func readText(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a plain file", name)
+	case info.Size() > textLimit:
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", name, info.Size(), textLimit)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, textLimit))
 }
 
 func definitionFile(dir string) (string, error) {

@@ -81,7 +81,13 @@ func (w *cycles) tell(last, first string) {
 			names = append(names, s.name)
 		}
 	}
-	w.fail(w.jobs[last].At, "", "jobs need each other in a circle: %s", strings.Join(append(names, first), " → "))
+	at := w.jobs[last].At
+	for _, n := range w.jobs[last].Needs.List {
+		if of, _ := n.of(); of == first {
+			at = n.text().At
+		}
+	}
+	w.fail(at, "", "jobs need each other in a circle: %s", strings.Join(append(names, first), " → "))
 }
 
 // outputTypes maps every type of output of the builds to the jobs that make it.

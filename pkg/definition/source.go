@@ -29,7 +29,11 @@ type source struct {
 	problems Errors
 }
 
+// byteOrderMark is how some editors begin UTF-8; it is no part of the text.
+const byteOrderMark = "\ufeff"
+
 func newSource(file, content string) *source {
+	content = strings.TrimPrefix(content, byteOrderMark)
 	return &source{text: &text{file: file, text: content, lines: strings.Split(content, "\n")}}
 }
 
