@@ -108,6 +108,10 @@ type BisectRun struct {
 	Run    release.RunID  `json:"run,omitempty"`
 }
 
+// BisectNonce is what the nonce of every run of a bisection begins with: such a run is one test at an old commit, and says
+// nothing of a branch.
+const BisectNonce = "bisect:"
+
 // BisectEnded says which commit broke the test, or why that is not known.
 type BisectEnded struct {
 	Bisect  string           `json:"bisect,omitempty"`

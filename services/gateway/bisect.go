@@ -21,10 +21,9 @@ type History interface {
 }
 
 const (
-	bisectMost   = 1000 // commits in question
-	bisectPrefix = "bisect:"
-	bisectIdle   = time.Second     // between two looks at deadlines
-	bisectPause  = 5 * time.Second // before a forge that was away is asked again for commits
+	bisectMost  = 1000            // commits in question
+	bisectIdle  = time.Second     // between two looks at deadlines
+	bisectPause = 5 * time.Second // before a forge that was away is asked again for commits
 )
 
 func bisectHears() []event.Type {

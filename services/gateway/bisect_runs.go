@@ -43,7 +43,7 @@ func (h *hunt) change(p Project, commit release.Commit, number int32) release.Ch
 	c := release.Change{
 		Kind: release.Manual, Project: p.Name, Repo: p.Repo, CloneURL: p.CloneURL, Forge: p.Forge, Commit: commit,
 		Ref: "refs/commits/" + string(commit), Author: cmp.Or(h.asked.By, "sluice"), Title: "bisect " + h.asked.Test, Verified: "api",
-		Nonce: fmt.Sprintf("%s%s:%d", bisectPrefix, h.asked.Bisect, number), Parameters: parameters,
+		Nonce: fmt.Sprintf("%s%s:%d", event.BisectNonce, h.asked.Bisect, number), Parameters: parameters,
 	}
 	if parameters["schedule"] != "" {
 		c.Kind = release.Schedule // so is the test planned as when it failed

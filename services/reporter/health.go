@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/blob"
@@ -34,12 +35,11 @@ type Bisect struct {
 }
 
 const (
-	planLimit     = 64 << 20
-	defaultJail   = 14 * 24 * time.Hour
-	rayName       = "RAY_TEST_NAME" // the health of one of Ray's tests is kept under its own name, as smoke test and in each of its runs
-	maxWhy        = 500             // bytes of a reason
-	readOfTheRun  = 30 * time.Second
-	bisectedNonce = "bisect:" // what the nonces of a bisection's runs begin with: they say nothing of the branch
+	planLimit    = 64 << 20
+	defaultJail  = 14 * 24 * time.Hour
+	rayName      = "RAY_TEST_NAME" // the health of one of Ray's tests is kept under its own name, as smoke test and in each of its runs
+	maxWhy       = 500             // bytes of a reason
+	readOfTheRun = 30 * time.Second
 )
 
 // healths judges tests.
@@ -111,7 +111,7 @@ func (h *healths) judge(ctx context.Context, d *bus.Delivery[event.RunFinished])
 
 func ofTheReleaseBranch(p event.RunPlanned) bool {
 	c := p.Change
-	if c.Kind != release.Push && c.Kind != release.Schedule || c.Branch == "" || c.Fork {
+	if c.Kind != release.Push && c.Kind != release.Schedule || c.Branch == "" || c.Fork || strings.HasPrefix(c.Nonce, event.BisectNonce) {
 		return false
 	}
 	if c.Branch == p.Release.Branch {

@@ -161,3 +161,21 @@ func TestAPersonsWordEndsAJail(t *testing.T) {
 	w.night(5, release.ClassOK, nil)
 	eventually(t, func() bool { m := w.moves(); return m[len(m)-1] == "passing" })
 }
+
+// TestABisectionLeavesStatusesAlone keeps the runs of old commits from changing what the forge says of them.
+func TestABisectionLeavesStatusesAlone(t *testing.T) {
+	t.Parallel()
+	f, url := startForge(t)
+	w := begin(t, forgeConfig(url))
+	for _, nonce := range []string{event.BisectNonce + "b1:0", "asked"} {
+		c := release.Change{
+			Kind: release.Manual, Project: "rillkit", Repo: "rill/rillkit", Ref: "refs/heads/master", Nonce: nonce,
+			Commit: release.Commit(strings.Repeat("ab", 20)),
+		}
+		w.say(c.RunID(), time.Now(), event.RunPlanned{Change: c})
+	}
+	eventually(t, func() bool { return w.lag("reporter-status-pending") == 0 && len(f.contexts()) > 0 })
+	if n := len(f.contexts()); n != 1 {
+		t.Errorf("%d statuses were set", n)
+	}
+}

@@ -110,8 +110,8 @@ func (s *statuses) there(ctx context.Context, run release.RunID, p event.Payload
 // set tells the project's forge the state of a commit.
 func (s *statuses) set(ctx context.Context, e event.Event, c release.Change, state release.Outcome, text string) error {
 	p, ok := s.project(c)
-	if !ok || s.deps.Now().Sub(e.Time) > statusAge {
-		return nil
+	if !ok || s.deps.Now().Sub(e.Time) > statusAge || strings.HasPrefix(c.Nonce, event.BisectNonce) {
+		return nil // a bisection looks at old commits: their statuses stay as they are
 	}
 	leave, err := s.enter(p)
 	if err != nil {

@@ -15,7 +15,16 @@ func (b *batch) taskDispatched(e event.Event, p event.TaskDispatched) {
 	b.goesOn(e)
 	b.task(e, p.Task).put("state", TaskQueued).put("attempts", p.Attempt).put("reason", p.Reason).put("pool", p.Pool).
 		put("outcome", "").put("class", "")
-	b.attempt(e, p.Task, p.Attempt).put("pool", p.Pool).put("dispatched_at", e.Time).put("dispatch_reason", p.Reason)
+	b.attempt(e, p.Task, p.Attempt).put("pool", p.Pool).put("dispatched_at", e.Time).put("dispatch_reason", p.Reason).
+		put("lease", leased(p.Lease))
+}
+
+// leased is the JSON of a lease; one of no places says nothing.
+func leased(l release.Lease) any {
+	if len(l.Places) == 0 {
+		return nil
+	}
+	return text(l)
 }
 
 func (b *batch) taskStarted(e event.Event, p event.TaskStarted) {
@@ -30,7 +39,7 @@ func (b *batch) taskFinished(e event.Event, p event.TaskFinished) {
 		put("outcome", string(p.Outcome)).put("class", string(p.Class)).put("reason", p.Reason).
 		put("exit_code", p.ExitCode).put("log", string(p.Log)).put("log_lines", p.LogLines).
 		put("last_lines", list(p.LastLines)).put("phases", list(p.Phases)).put("failures", list(p.Failures)).
-		put("metrics", object(p.Metrics))
+		put("metrics", object(p.Metrics)).put("kept_until", p.KeptUntil)
 	if t := p.Tests; t != (release.TestCount{}) {
 		a.put("tests_total", t.Total).put("tests_failed", t.Failed).put("tests_skipped", t.Skipped).put("tests_flaky", t.Flaky)
 	}

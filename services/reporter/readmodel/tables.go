@@ -22,7 +22,7 @@ func tables() []namedTable {
 			" outcome class reason started_at finished_at delayed_until", "born")},
 		{"attempts", table("attempts", 3, "run task attempt pool executor dispatched_at dispatch_reason started_at finished_at"+
 			" stop_reason outcome class reason exit_code log log_lines last_lines phases"+
-			" tests_total tests_failed tests_skipped tests_flaky failures metrics", "")},
+			" tests_total tests_failed tests_skipped tests_flaky failures metrics lease kept_until", "")},
 		{"artifacts", table("artifacts", 4, "run task name type attempt job digest size media_type directory stamped matrix", "")},
 		{"candidates", table("candidates", 2, "run round state candidate content artifacts reasons at", "")},
 		{"gates", table("gates", 2, "run round state reason candidate at", "")},

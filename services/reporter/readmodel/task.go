@@ -2,6 +2,8 @@ package readmodel
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -53,10 +55,34 @@ type Attempt struct {
 	Tests      release.TestCount   `json:"tests,omitzero"`
 	Failures   []event.CaseFailure `json:"failures,omitempty"`
 	Metrics    map[string]float64  `json:"metrics,omitempty"`
+	Lease      release.Lease       `json:"lease,omitzero"`      // the places that it was given
+	KeptUntil  time.Time           `json:"kept_until,omitzero"` // its workspace and places are left for a person until then
 }
 
 // Ended reports whether the task's last attempt ended, and no other is expected as far as its facts say.
 func (t Task) Ended() bool { return t.Outcome != "" && t.State != TaskDelayed }
+
+// Retried reports whether the task succeeded, and not at once.
+func (t Task) Retried() bool { return len(t.stumbles()) > 0 }
+
+// stumbles tells how the attempts ended before the one that succeeded: "attempt 1 ended as command (exit status 1)".
+func (t Task) stumbles() []string {
+	var out []string
+	for _, a := range t.Attempts {
+		switch {
+		case a.Outcome == release.Success && t.State == string(release.Success):
+			return out
+		case a.Class != "" && a.Class != release.ClassCancelled && a.Reason != "":
+			out = append(out, fmt.Sprintf("attempt %d ended as %s (%s)", a.Number, a.Class, a.Reason))
+		case a.Class != "" && a.Class != release.ClassCancelled:
+			out = append(out, fmt.Sprintf("attempt %d ended as %s", a.Number, a.Class))
+		}
+	}
+	return nil
+}
+
+// Stumbled is that as one text, "" for a success at once.
+func (t Task) Stumbled() string { return strings.Join(t.stumbles(), "; ") }
 
 // Attempt returns an attempt, the last one for 0.
 func (t Task) Attempt(n int32) (Attempt, bool) {
@@ -81,7 +107,7 @@ func scanTask(t *Task) []any {
 
 const attemptColumns = "task, attempt, pool, executor, dispatched_at, dispatch_reason, started_at, finished_at, stop_reason," +
 	" outcome, class, reason, exit_code, log, log_lines, last_lines, phases, tests_total, tests_failed, tests_skipped," +
-	" tests_flaky, failures, metrics"
+	" tests_flaky, failures, metrics, lease, kept_until"
 
 func scanAttempt(a *Attempt) []any {
 	return []any{
@@ -89,6 +115,7 @@ func scanAttempt(a *Attempt) []any {
 		moment(&a.Finished), opt(&a.StopReason), opt(&a.Outcome), opt(&a.Class), opt(&a.Reason), opt(&a.ExitCode),
 		opt(&a.Log), opt(&a.LogLines), decoded(&a.LastLines), decoded(&a.Phases), opt(&a.Tests.Total), opt(&a.Tests.Failed),
 		opt(&a.Tests.Skipped), opt(&a.Tests.Flaky), decoded(&a.Failures), decoded(&a.Metrics),
+		decoded(&a.Lease), moment(&a.KeptUntil),
 	}
 }
 
