@@ -48,6 +48,24 @@ func (e *executor) lookForCancels(ctx context.Context) error {
 	return nil
 }
 
+// lookForOrders looks what was said about the attempts in hand of an executor that ends: it follows nothing any more, and
+// what it does not end in time was given to others.
+func (e *executor) lookForOrders(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	err := e.lookForCancels(ctx)
+	for _, a := range e.inHand(anyone) {
+		end := event.TaskFinished{Task: a.ref.Task, Attempt: a.ref.Attempt}
+		said, none := e.deps.Bus.Get(ctx, event.Root(a.ref.Run, e.source(), e.now(), end).Subject())
+		if none == nil && said.Source != e.source() {
+			a.stop(release.ClassLost, "the attempt was declared ended while its executor drains")
+		}
+	}
+	if err != nil {
+		e.log.Warn("cannot look for orders; looking again", "err", err)
+	}
+}
+
 func (e *executor) hearCancel(said event.Event) {
 	reason := ""
 	match := func(event.AttemptRef) bool { return false }

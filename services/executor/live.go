@@ -31,6 +31,9 @@ func (e *executor) live(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 			e.sayFarewell(ctx)
+			if order == nil { // nothing else hears by now
+				e.lookForOrders(ctx)
+			}
 		case <-freed:
 		case reason := <-e.noticed:
 			if tired == nil {
