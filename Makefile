@@ -31,7 +31,7 @@ ray: build
 
 # Thousands of seeded kill schedules and the long simulations.
 soak: build
-	go test -timeout 24h -run 'Soak|Kill' ./test/faults -schedules 2000
+	go test -timeout 24h -run 'Soak|Kill' ./test/faults -schedules 2000 -storms 500
 	go test -timeout 24h ./pkg/schedule -rapid.checks 200000
 
 # Against servers and clients that nobody here wrote.

@@ -56,6 +56,10 @@ var built = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if at := os.Getenv(serverEnv); at != "" {
+		fmt.Fprintln(os.Stderr, serveNATS(at))
+		os.Exit(1)
+	}
 	code := m.Run()
 	if file, err := built(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(file))
