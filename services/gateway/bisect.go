@@ -61,10 +61,11 @@ type hunt struct {
 // quarry is one run of a bisection.
 type quarry struct {
 	event.BisectRun
-	outcome bisect.Outcome
-	unbuilt bool // it ended before the test could run, by the commit's fault
-	known   bool // it was started
-	stopped bool // it was told to end
+	outcome  bisect.Outcome
+	unbuilt  bool         // it ended before the test could run, by the commit's fault
+	finished *event.Event // that was not yet asked about
+	known    bool         // it was started
+	stopped  bool         // it was told to end
 }
 
 // hunt drives the bisections of this installation, for ever.
@@ -81,9 +82,7 @@ func (g *gateway) hunt(ctx context.Context) error {
 			return err
 		}
 		for _, e := range batch.Events {
-			if err := hs.hear(ctx, e); err != nil {
-				return err
-			}
+			hs.hear(e)
 		}
 		if live = live || batch.Live; !live || !batch.Live {
 			continue
@@ -94,8 +93,8 @@ func (g *gateway) hunt(ctx context.Context) error {
 	}
 }
 
-// hear folds one fact. How the test of a run ended is asked for when the run has: only few runs are those of a bisection.
-func (hs *hunts) hear(ctx context.Context, e event.Event) error {
+// hear folds one fact.
+func (hs *hunts) hear(e event.Event) {
 	switch d := e.Data.(type) {
 	case event.BisectRequested:
 		if !hs.ended[d.Bisect] && hs.open[d.Bisect] == nil {
@@ -111,21 +110,21 @@ func (hs *hunts) hear(ctx context.Context, e event.Event) error {
 	case event.BisectEnded:
 		hs.end(d.Bisect)
 	default:
-		h := hs.runs[e.Run]
-		if h == nil {
-			return nil
+		if h := hs.runs[e.Run]; h != nil {
+			h.runs[e.Run].hear(e)
 		}
-		q := h.runs[e.Run]
-		q.known = true
-		if _, finished := e.Data.(event.RunFinished); !finished {
-			q.outcome, q.unbuilt = bisect.Infra, true // the commit gives no plan with this test
-			return nil
-		}
-		var err error
-		q.outcome, q.unbuilt, err = hs.gateway.judged(ctx, e)
-		return err
 	}
-	return nil
+}
+
+// hear notes that a run has ended. How its test did is asked for later, by those whose bisection is still open.
+func (q *quarry) hear(e event.Event) {
+	q.known = true
+	switch e.Data.(type) {
+	case event.RunFinished:
+		q.finished = &e
+	default:
+		q.outcome, q.unbuilt = bisect.Infra, true // the commit gives no plan with this test
+	}
 }
 
 func (hs *hunts) end(id string) {
@@ -180,6 +179,9 @@ func (hs *hunts) step(ctx context.Context, h *hunt) error {
 	}
 	if h.next == 0 {
 		return hs.begin(ctx, h, p, now)
+	}
+	if err := hs.ask(ctx, h); err != nil {
+		return err
 	}
 	if err := hs.start(ctx, h, p); err != nil {
 		return err

@@ -65,6 +65,21 @@ func (hs *hunts) start(ctx context.Context, h *hunt, p Project) error {
 	return nil
 }
 
+// ask finds out how the tests of runs that have ended did.
+func (hs *hunts) ask(ctx context.Context, h *hunt) error {
+	for _, q := range h.runs {
+		if q.finished == nil {
+			continue
+		}
+		outcome, unbuilt, err := hs.gateway.judged(ctx, *q.finished)
+		if err != nil {
+			return err
+		}
+		q.outcome, q.unbuilt, q.finished = outcome, unbuilt, nil
+	}
+	return nil
+}
+
 func (h *hunt) ordered() []*quarry {
 	return slices.SortedFunc(maps.Values(h.runs), func(a, b *quarry) int {
 		return cmp.Or(cmp.Compare(slices.Index(h.commits, a.Commit), slices.Index(h.commits, b.Commit)), cmp.Compare(a.Number, b.Number))
