@@ -5,55 +5,33 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// gitlabNeeds is how many needs GitLab takes for one job; one with more waits for the stages before it instead.
-const gitlabNeeds = 50
-
-// gitlabJob is one job of a GitLab pipeline.
-type gitlabJob struct {
-	Stage        string            `json:"stage"`
-	Image        string            `json:"image,omitempty"`
-	Tags         []string          `json:"tags,omitempty"`
-	Needs        []string          `json:"needs,omitempty"`
-	Variables    map[string]string `json:"variables,omitempty"`
-	Script       []string          `json:"script"`
-	AllowFailure bool              `json:"allow_failure,omitempty"`
-	Timeout      string            `json:"timeout,omitempty"`
-	Retry        *gitlabRetry      `json:"retry,omitempty"`
-	Artifacts    *gitlabArtifacts  `json:"artifacts,omitempty"`
-}
-
-type gitlabRetry struct {
-	Max  int      `json:"max"`
-	When []string `json:"when"`
-}
-
-type gitlabArtifacts struct {
-	Paths   []string            `json:"paths,omitempty"`
-	Reports map[string][]string `json:"reports,omitempty"`
-}
-
-// GitLab prints the plan's tasks as a GitLab child pipeline. It is JSON, which is YAML too: nothing in a command can
-// then mean more than its text. The gate and the targets stay with Sluice.
+// GitLab prints the plan's tasks as a GitLab child pipeline: every row of a matrix is a job of its own, so neither rules
+// nor parallel are left to resolve. Below the comments it is JSON, which is YAML too: nothing in a command can then mean
+// more than its text. The gate and the targets stay with Sluice; what else GitLab cannot do is told in the comments.
 func GitLab(w io.Writer, p *plan.Plan) error {
 	b := bufio.NewWriter(w)
-	names := map[release.TaskID]string{}
-	for _, t := range p.Tasks {
-		names[t.ID] = t.Name
-	}
-	list := stages(p)
+	names, list := gitlabNames(p), stages(p)
 	if len(p.Tasks) == 0 {
 		list = []string{"build-1"}
 	}
-	fmt.Fprintf(b, "{\n%s: %s", text("stages"), text(list))
+	for _, line := range gitlabLosses(p) {
+		fmt.Fprintf(b, "# %s\n", clean(line))
+	}
+	// Without rules, GitLab leaves a child's jobs out where a merge request started it.
+	fmt.Fprintf(b, "{\n%s: %s,\n%s: %s", text("workflow"), `{"rules":[{"when":"always"}]}`, text("stages"), text(list))
+	fmt.Fprintf(b, ",\n%s: %s", text("variables"), text(map[string]string{
+		"SLUICE_COMMIT": "$CI_COMMIT_SHA", "SLUICE_BRANCH": "$CI_COMMIT_BRANCH", "SLUICE_RUN": "$CI_PIPELINE_ID",
+	}))
 	for i := range p.Tasks {
-		fmt.Fprintf(b, ",\n%s: %s", text(p.Tasks[i].Name), text(gitlabOf(&p.Tasks[i], names)))
+		fmt.Fprintf(b, ",\n%s: %s", text(names[p.Tasks[i].ID]), text(gitlabOf(&p.Tasks[i], names)))
 	}
 	if len(p.Tasks) == 0 {
 		// GitLab refuses a pipeline without jobs.
@@ -63,69 +41,117 @@ func GitLab(w io.Writer, p *plan.Plan) error {
 	return b.Flush()
 }
 
-func gitlabOf(t *plan.Task, names map[release.TaskID]string) gitlabJob {
-	job := gitlabJob{
-		Stage: t.Stage, Image: t.Image, Tags: append([]string{t.Pool}, t.Tags...), Variables: t.Variables, AllowFailure: t.SoftFail,
+// gitlabKeywords mean something else at the top of a pipeline than a job.
+func gitlabKeywords() []string {
+	return []string{
+		"image", "services", "stages", "types", "before_script", "after_script", "variables", "cache", "include", "default", "workflow",
+		"spec", "pages", "true", "false", "nil",
 	}
-	if t.Prepare != "" {
-		job.Script = append(job.Script, t.Prepare)
-	}
-	run := t.Run
-	if t.Directory != "" {
-		run = "cd " + shellQuote(t.Directory) + "\n" + run
-	}
-	job.Script = append(job.Script, run)
-	if len(t.Needs) <= gitlabNeeds {
-		for _, id := range t.Needs {
-			job.Needs = append(job.Needs, names[id])
-		}
-	}
-	if t.TimeoutS > 0 {
-		job.Timeout = fmt.Sprintf("%d seconds", int64(math.Ceil(t.TimeoutS)))
-	}
-	job.Retry, job.Artifacts = gitlabRetries(t.Retry), gitlabOutputs(t)
-	return job
 }
 
-// gitlabRetries maps classes to GitLab's; GitLab retries at most twice.
-func gitlabRetries(retry []release.Retry) *gitlabRetry {
-	words := map[release.Class][]string{
-		release.ClassCommand: {"script_failure"}, release.ClassTimeout: {"job_execution_timeout"},
-		release.ClassInfra: {"runner_system_failure"}, release.ClassInfraTimeout: {"stuck_or_timeout_failure"},
-		release.ClassLost: {"stuck_or_timeout_failure"},
+const gitlabNameLength = 255
+
+// gitlabNames are what the jobs are called: as their tasks, unless that is a keyword, hides the job, or is taken.
+func gitlabNames(p *plan.Plan) map[release.TaskID]string {
+	names, taken := make(map[release.TaskID]string, len(p.Tasks)), map[string]bool{}
+	for _, t := range p.Tasks {
+		name := t.Name
+		if slices.Contains(gitlabKeywords(), name) || strings.HasPrefix(name, ".") || len(name) > gitlabNameLength || taken[name] || name == "" {
+			name = string(t.Kind) + ": " + string(t.ID)
+		}
+		taken[name], names[t.ID] = true, name
 	}
-	out := &gitlabRetry{}
-	seen := map[string]bool{}
-	for _, r := range retry {
-		for _, word := range words[r.Class] {
-			if r.Limit > 0 && !seen[word] {
-				seen[word] = true
-				out.When = append(out.When, word)
-				out.Max = max(out.Max, min(2, int(r.Limit)))
+	return names
+}
+
+// gitlabLosses says what the pipeline does not do as the plan does, each with some of the tasks that it is lost for.
+func gitlabLosses(p *plan.Plan) []string {
+	losses := []struct {
+		what string
+		lost func(*plan.Task) bool
+	}{
+		{"inputs are where they were made, not in $SLUICE_INPUTS, for", func(t *plan.Task) bool { return len(t.Inputs) > 0 }},
+		{"a group of more than one at once has no form, and no limit, for", func(t *plan.Task) bool { return t.Concurrency != "" && t.GroupLimit > 1 }},
+		{"more needs than GitLab takes: the stages before are waited for, by", func(t *plan.Task) bool { return len(t.Needs) > gitlabNeeds }},
+		{"GitLab leases no places for", func(t *plan.Task) bool { return t.Lease.Wanted() }},
+		{"to reach the timeout is no success for", func(t *plan.Task) bool { return t.LongRunning }},
+		{"GitLab has no priorities for", func(t *plan.Task) bool { return t.Priority != 0 }},
+		{"GitLab retries at most twice, without a wait:", func(t *plan.Task) bool { return retriesMore(t.Retry) }},
+	}
+	out := []string{"Written by sluice plan --format gitlab. The gate and what is published stay with Sluice."}
+	var secrets []string
+	for _, t := range p.Tasks {
+		secrets = append(secrets, t.Secrets...)
+	}
+	if len(secrets) > 0 {
+		out = append(out, "secrets are variables of the project: set "+some(secrets))
+	}
+	for _, l := range losses {
+		var names []string
+		for i := range p.Tasks {
+			if l.lost(&p.Tasks[i]) {
+				names = append(names, p.Tasks[i].Name)
 			}
 		}
-	}
-	if out.Max == 0 {
-		return nil
-	}
-	return out
-}
-
-func gitlabOutputs(t *plan.Task) *gitlabArtifacts {
-	out := &gitlabArtifacts{}
-	for _, o := range t.Outputs {
-		out.Paths = append(out.Paths, o.Path)
-	}
-	if t.Reports.JUnit != "" {
-		out.Reports = map[string][]string{"junit": {t.Reports.JUnit}}
-	}
-	if out.Paths == nil && out.Reports == nil {
-		return nil
+		if len(names) > 0 {
+			out = append(out, l.what+" "+some(names))
+		}
 	}
 	return out
 }
 
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// some lists the first of some names, each once.
+func some(names []string) string {
+	const most = 8
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) > most {
+		names = append(names[:most:most], fmt.Sprintf("… %d in all", len(names)))
+	}
+	return strings.Join(names, ", ")
+}
+
+func retriesMore(retry []release.Retry) bool {
+	return slices.ContainsFunc(retry, func(r release.Retry) bool { return r.Limit > gitlabRetryLimit })
+}
+
+// gitlabVariables are a task's variables, which GitLab is not to expand.
+func gitlabVariables(t *plan.Task) map[string]any {
+	values := maps.Clone(t.Variables)
+	if values == nil {
+		values = map[string]string{}
+	}
+	for key, value := range t.Matrix {
+		values["SLUICE_MATRIX_"+strings.Map(variableRune, key)] = value
+	}
+	values["SLUICE_TASK"] = string(t.ID)
+	if t.Checkout == "none" {
+		values["GIT_STRATEGY"] = "none"
+	}
+	out := make(map[string]any, len(values))
+	for name, value := range values {
+		out[name] = value
+		if strings.Contains(value, "$") {
+			out[name] = gitlabValue{Value: value}
+		}
+	}
+	return out
+}
+
+// gitlabValue is a variable whose dollars stay as they are.
+type gitlabValue struct {
+	Value  string `json:"value"`
+	Expand bool   `json:"expand"`
+}
+
+func variableRune(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z':
+		return r - 'a' + 'A'
+	case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return r
+	}
+	return '_'
+}
 
 // text is a value as JSON; the values here are strings, numbers and lists of them, which always have a form.
 func text(v any) string {

@@ -106,7 +106,7 @@ func TestEmptyPlan(t *testing.T) {
 	if err := show.GitLab(&pipeline, p); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(table.String(), "no run is started") || !json.Valid(pipeline.Bytes()) || !strings.Contains(doc.String(), `"tasks": []`) {
+	if !strings.Contains(table.String(), "no run is started") || pipelineOf(t, pipeline.Bytes())["nothing to do"] == nil || !strings.Contains(doc.String(), `"tasks": []`) {
 		t.Errorf("an empty plan is printed as\n%s\n%s\n%s", table.String(), doc.String(), pipeline.String())
 	}
 }
