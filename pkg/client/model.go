@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -133,6 +134,15 @@ type Attempt struct {
 	Tests      release.TestCount   `json:"tests,omitzero"`
 	Failures   []event.CaseFailure `json:"failures,omitempty"`
 	Metrics    map[string]float64  `json:"metrics,omitempty"`
+	Lease      release.Lease       `json:"lease,omitzero"`      // the places that it was given
+	KeptUntil  time.Time           `json:"kept_until,omitzero"` // its workspace and places are left for a person until then
+}
+
+// Retried reports whether the task succeeded, and not at once: attempts that somebody cancelled count for nothing.
+func (t Task) Retried() bool {
+	return t.State == string(release.Success) && slices.ContainsFunc(t.Attempts, func(a Attempt) bool {
+		return a.Class != "" && a.Outcome != release.Success && a.Class != release.ClassCancelled
+	})
 }
 
 // Attempt returns an attempt, the last one for 0.

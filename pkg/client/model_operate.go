@@ -25,6 +25,18 @@ type Why struct {
 	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
 	By         string              `json:"by,omitempty"`         // who says it: "test-scheduler", or "reporter" from what was stored
 	Note       string              `json:"note,omitempty"`       // who did not answer
+
+	Publications []Publishing `json:"publications,omitempty"` // of a run: how far each target is, and what it waits for
+}
+
+// Publishing is how far a target of a run has come, and what it waits for.
+type Publishing struct {
+	Target string                   `json:"target"`
+	Kind   string                   `json:"kind,omitempty"`
+	State  release.PublicationState `json:"state,omitempty"` // the last that it reached; none before the gate opens
+	Reason string                   `json:"reason"`          // what it waits for, or why it cannot go on
+	Since  time.Time                `json:"since,omitzero"`
+	Broken bool                     `json:"broken,omitempty"` // it goes on when somebody asks for it
 }
 
 // Holder is a task that has what another waits for.

@@ -17,6 +17,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/lease"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/schedule"
 	"github.com/sluiceci/sluice/pkg/service"
@@ -136,6 +137,17 @@ func (w *world) scheduler() {
 				{Name: "linux-7f3a", Host: "box1", Slots: 4, Running: 4, Alive: true, Seen: time.Now()},
 				{Name: "linux-90be", Host: "box2", Slots: 4, Running: 4, Alive: true, Draining: true, Reason: "the disk is full", Seen: time.Now()},
 			}},
+		}, nil
+	}))
+	must(w.t, bus.Answer(w.t.Context(), w.bus, "limits", func(context.Context, struct{}) ([]schedule.Quota, error) {
+		return []schedule.Quota{{Of: event.LimitGroup, Name: "demo/only", Limited: true, Amount: 1, Used: 1, Waiting: 2, From: "definition"}}, nil
+	}))
+	must(w.t, bus.Answer(w.t.Context(), w.bus, lease.Topic, func(context.Context, lease.Everything) ([]lease.Place, error) {
+		return []lease.Place{
+			{Provider: "lab", Place: "rack-1", State: lease.Leased, Reason: "held by somebody", Waiting: 3, Holders: []lease.Holder{{
+				AttemptRef: event.AttemptRef{Run: running, Task: "test-image", Attempt: 2}, Token: 7, Since: time.Now(), Until: time.Now().Add(time.Hour),
+			}}},
+			{Provider: "lab", Place: "rack-2", State: lease.Quarantined, Reason: "three failures in a row", Until: time.Now().Add(time.Minute)},
 		}, nil
 	}))
 }

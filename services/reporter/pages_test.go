@@ -126,7 +126,7 @@ func whatPagesSay(t *testing.T, w *world) {
 		w.path("shut") + "/tasks/test-wheels-3_12":    {"test-wheels (3.12) failed 1 of 24 tests failed", "24, 1 failed , 0 skipped", "exit code 1"},
 		w.path("shut") + "/events?type=gate":          {"gate.closed", "said by /test-scheduler/demo-1", `"conditions"`},
 		w.path("shut") + "/artifacts":                 {"rillkit-1.4.0-cp312-cp312-linux-x86_64.whl", "checked"},
-		"/pools":                                      {"arm no executor is alive", "linux full", "linux-90be", "drains", "the disk is full"},
+		"/pools":                                      {"arm no executor is alive", "linux full", "linux-90be", "drains", "the disk is full", "lab/rack-1 held", "lab/rack-2 quarantined", "three failures", "sluice places release lab/rack-2", "group demo/only 1 1", "definition"},
 		"/streams":                                    {"Every consumer is up to date.", "Dead letters 0", "FACTS", "reporter-status-final"},
 	} {
 		_, body := w.get(path)

@@ -85,6 +85,9 @@ func (p *page) failed(t client.Task) {
 	if d := p.style.between(t.Started, t.Finished); d != "" {
 		detail += ", " + d
 	}
+	if last, _ := t.Attempt(0); last.KeptUntil.After(p.style.Now) {
+		detail += ", kept for " + took(last.KeptUntil.Sub(p.style.Now))
+	}
 	if t.SoftFail {
 		detail += ", fails nothing else"
 	}
@@ -113,7 +116,20 @@ func label(t client.Task) string {
 func (p *page) listed(shown *table, t client.Task) {
 	shown.indent, shown.columns = 2, []column{{least: 16}, {}, {}, {least: 20, wraps: true}}
 	m := markOf(t.State)
-	shown.row(cell{m.shape + " " + label(t), m.tone}, cell{m.word, faint}, cell{p.since(t), faint}, cell{safe(t.Reason), faint})
+	shown.row(cell{m.shape + " " + label(t), m.tone}, cell{m.word, faint}, cell{p.since(t), faint}, cell{safe(cmp.Or(t.Reason, holds(t))), faint})
+}
+
+// holds names the places that a task that runs has leased.
+func holds(t client.Task) string {
+	last, _ := t.Attempt(0)
+	if t.State != client.TaskRunning || len(last.Lease.Places) == 0 {
+		return ""
+	}
+	var names []string
+	for _, held := range last.Lease.Places {
+		names = append(names, last.Lease.Provider+"/"+held.Place)
+	}
+	return "holds " + strings.Join(names, ", ")
 }
 
 // since is how long a task is in what it is doing.
@@ -135,6 +151,26 @@ func (p *page) since(t client.Task) string {
 func (p *page) folded(tasks []client.Task) {
 	m := markOf(tasks[0].State)
 	p.wrapped("  ", p.style.paint(m.tone, fmt.Sprintf("%s %d %s:", m.shape, len(tasks), m.word))+" "+jobs(tasks))
+	p.retried(tasks)
+}
+
+// retried names those that passed on a retry only, with what their attempts before ended as.
+func (p *page) retried(tasks []client.Task) {
+	for _, t := range tasks {
+		if t.Retried() {
+			p.wrapped("    ", p.style.paint(warn, "↻ "+label(t))+" passed on a retry: "+stumbles(t))
+		}
+	}
+}
+
+func stumbles(t client.Task) string {
+	var out []string
+	for _, a := range t.Attempts {
+		if a.Outcome != release.Success && a.Class != "" && a.Class != release.ClassCancelled {
+			out = append(out, strings.TrimSuffix(fmt.Sprintf("attempt %d ended as %s (%s)", a.Number, safe(a.Class), safe(a.Reason)), " ()"))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // jobs names the jobs of tasks in their order: "lock ×4, wheel ×8, jar".

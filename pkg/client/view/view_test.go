@@ -63,6 +63,23 @@ func failed() client.Status {
 	}
 }
 
+// retried is a run in which a test passed on a retry, one is kept for a person, and one holds places.
+func retried() client.Status {
+	first := client.Attempt{Task: "flaky", Number: 1, Class: "command", Outcome: "failure", Reason: "exit status 1"}
+	lab := release.Lease{Provider: "lab", Places: []release.Held{{Place: "rack-1", Token: 7}, {Place: "rack-2", Token: 3}}}
+	return client.Status{
+		Run: client.Run{ID: run, Project: "polyglot", Kind: release.Push, Branch: "master", Commit: commit, State: client.StateRunning, Received: ago(time.Minute)},
+		Tasks: []client.Task{
+			{ID: "wheel", State: "success", Tried: 1, Attempts: []client.Attempt{{Number: 1, Outcome: "success", Class: "ok"}}},
+			{ID: "flaky", State: "success", Tried: 2, Attempts: []client.Attempt{first, {Task: "flaky", Number: 2, Outcome: "success", Class: "ok"}}},
+			{ID: "kept", State: "failure", Class: "command", Tried: 1, Attempts: []client.Attempt{
+				{Number: 1, Outcome: "failure", Class: "command", Reason: "exit status 3", Executor: "box-1", KeptUntil: now.Add(20 * time.Minute)},
+			}},
+			{ID: "soak", State: client.TaskRunning, Started: ago(30 * time.Second), Tried: 1, Attempts: []client.Attempt{{Number: 1, Lease: lab}}},
+		},
+	}
+}
+
 func released() client.Status {
 	step := func(target string, state release.PublicationState) client.Step {
 		return client.Step{Target: target, Kind: target, State: state, Requested: ago(time.Minute), Reached: ago(50 * time.Second)}
@@ -151,6 +168,18 @@ func pages() map[string]func(io.Writer, view.Style) error {
 				Holders: []client.Holder{{Run: "other-run", Task: "train", State: "running", Executor: "gpu-7f", Since: ago(2 * time.Hour)}},
 			})
 		},
+		"why-run": func(w io.Writer, s view.Style) error {
+			return view.Why(w, s, client.Why{
+				Run: run, State: "publishing", Reason: "the gate opened; the publisher has not ended", Since: ago(time.Minute),
+				Publications: []client.Publishing{
+					{Target: "pypi", State: release.Staged, Since: ago(20 * time.Second), Reason: "nothing is committed before all is staged: it waits for oci"},
+					{Target: "oci", State: release.Probed, Since: ago(9 * time.Second), Broken: true, Reason: "it cannot be staged: the registry has other bytes"},
+					{Target: "maven", State: release.Verified, Since: ago(time.Second), Reason: "it is there, downloaded again and compared"},
+					{Target: "late", Reason: "it waits for the gate"},
+				},
+			})
+		},
+		"retried": func(w io.Writer, s view.Style) error { return view.Status(w, s, retried()) },
 		"letters": func(w io.Writer, s view.Style) error {
 			letter := client.DeadLetter{
 				Seq: 3, Consumer: "builder-plan", Subject: "sluice.fact.r.change.received.push", Source: 17, Fault: "invalid",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/client"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // Why prints what keeps a run or a task where it is.
@@ -29,6 +30,7 @@ func Why(w io.Writer, s Style, why client.Why) error {
 		p.title("The gate demands")
 		p.table(conditions(why.Conditions))
 	}
+	p.publications(why.Publications)
 	p.holders(why)
 	_, err := io.WriteString(w, p.String())
 	return err
@@ -73,8 +75,31 @@ func expected(s Style, why client.Why) []string {
 	}
 }
 
+// publications says of each target how far it is, and what it waits for.
+func (p *page) publications(list []client.Publishing) {
+	if len(list) == 0 {
+		return
+	}
+	p.title("Targets")
+	t := table{indent: 2, columns: []column{{least: 8}, {}, {}, {least: 20, wraps: true}}}
+	for _, one := range list {
+		m := mark{"○", cmp.Or(safe(one.State), "waiting"), plain}
+		switch {
+		case one.Broken:
+			m = mark{"✗", m.word, bad}
+		case one.State == release.Verified:
+			m = mark{"✓", m.word, good}
+		case one.State != "":
+			m = mark{"●", m.word, busy}
+		}
+		t.row(cell{safe(one.Target), plain}, cell{m.text(), m.tone}, cell{p.style.age(one.Since), faint}, cell{safe(one.Reason), faint})
+	}
+	p.table(t)
+}
+
+// holders lists who has what the task waits for; what runs waits for nobody, and its reason says who has it.
 func (p *page) holders(why client.Why) {
-	if len(why.Holders) == 0 {
+	if len(why.Holders) == 0 || len(why.Holders) == 1 && why.Holders[0].Run == why.Run && why.Holders[0].Task == why.Task {
 		return
 	}
 	p.title("Who has what it waits for")

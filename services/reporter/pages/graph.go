@@ -50,7 +50,7 @@ func taskNodes(d *view.Detail) []*node {
 	byID := map[release.TaskID]*node{}
 	var out []*node
 	for _, t := range d.Tasks {
-		n := &node{id: string(t.ID), label: cmp.Or(t.Name, string(t.ID)), href: taskPath(d.Run.ID, t.ID), look: lookOf(t.State)}
+		n := &node{id: string(t.ID), label: cmp.Or(t.Name, string(t.ID)), href: taskPath(d.Run.ID, t.ID), look: taskLook(t)}
 		byID[t.ID] = n
 		out = append(out, n)
 	}

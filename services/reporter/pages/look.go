@@ -21,6 +21,7 @@ func looks() map[string]look {
 		string(release.Failure):   {"cross", "failed", "bad"},
 		string(release.Error):     {"bang", "error", "bad"},
 		string(release.Cancelled): {"slash", "cancelled", "warn"},
+		retried:                   {"again", "passed on retry", "warn"},
 		readmodel.StateReceived:   {"dot", "received", "live"},
 		readmodel.StateIgnored:    {"minus", "ignored", "calm"},
 		readmodel.StateRejected:   {"page", "rejected", "bad"},
@@ -38,6 +39,16 @@ func looks() map[string]look {
 		"unmet":                   {"cross", "not met", "bad"},
 		"pending":                 {"dots", "not yet", "live"},
 	}
+}
+
+// retried is a success, and not at once: it counts as one, and is not shown as one like the others.
+const retried = "retried"
+
+func taskLook(t readmodel.Task) look {
+	if t.Retried() {
+		return lookOf(retried)
+	}
+	return lookOf(t.State)
 }
 
 func lookOf(state string) look {
@@ -64,6 +75,7 @@ func shapes() map[string]string {
 		"gate-open": `<path d="M2 1v14M14 1v14" stroke-width="1.8"/><path d="M4.5 2.5h7v3.5h-7z" fill="currentColor" stroke="none"/><path d="M1 11.5c2-1.6 3.5 1.6 5 0s3.5-1.6 5 0 2.5 1 4 0" stroke-width="1.5"/>`,
 		"gate-shut": `<path d="M2 1v14M14 1v14" stroke-width="1.8"/><path d="M4.5 4h7v11h-7z" fill="currentColor" stroke="none"/>`,
 		"gate-wait": `<path d="M2 1v14M14 1v14" stroke-width="1.8"/><path d="M4.5 4h7v11h-7z" stroke-width="1.5" stroke-dasharray="2 1.5"/>`,
+		"again":     `<path d="M13.2 6A5.6 5.6 0 1 0 13.6 9"/><path d="M13.8 2v4.2H9.6"/>`,
 		"link":      `<path d="M6 4H3v9h9v-3M9 3h4v4M13 3L7.5 8.5" stroke-width="1.5"/>`,
 		"down":      `<path d="M8 2v9M4 7.5L8 11.5l4-4M3 14h10" stroke-width="1.5"/>`,
 	}

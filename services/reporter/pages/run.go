@@ -53,7 +53,7 @@ func (p *pages) runPage(ctx context.Context, id release.RunID) (*runPage, error)
 	now := p.Now()
 	page := &runPage{
 		Detail: d, Path: runPath(id), Ago: ago(now, d.Run.Received), Took: length(d.Run, now), Verdict: verdictOf(d),
-		Flow: flow(d), Conditions: conditions(d), Trouble: troubles(d), States: release.PublicationStates(),
+		Flow: flow(d), Conditions: conditions(d), Trouble: troubles(d, now), States: release.PublicationStates(),
 		Targets: targets(d), Timeline: timeline, Live: !d.Run.Ended(),
 	}
 	page.Graph = drawGraph(d)

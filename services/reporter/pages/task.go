@@ -21,6 +21,7 @@ type taskPage struct {
 	Path, RunPath string
 	Look          look
 	Sentence      string
+	Kept, Held    string // of the attempt that is shown: until when it is there for a person, and its places
 	Attempts      []attemptRow
 	Shown         readmodel.Attempt // whose log is shown; number 0 is none
 	Log           logPart
@@ -63,9 +64,10 @@ func (p *pages) taskPage(ctx context.Context, run release.RunID, id release.Task
 	}
 	now := p.Now()
 	page := &taskPage{
-		Task: t, Path: taskPath(run, id), RunPath: runPath(run), Look: lookOf(t.Task.State), Sentence: taskSentence(t), Asked: attempt, Live: !t.Run.Ended(),
+		Task: t, Path: taskPath(run, id), RunPath: runPath(run), Look: taskLook(t.Task), Sentence: taskSentence(t), Asked: attempt, Live: !t.Run.Ended(),
 	}
 	page.Shown, _ = t.Task.Attempt(attempt)
+	page.Kept, page.Held = kept(page.Shown, now), held(page.Shown)
 	for _, a := range t.Task.Attempts {
 		row := attemptRow{Attempt: a, Look: lookOf(string(a.Outcome)), Href: page.Path + "?attempt=" + strconv.Itoa(int(a.Number)), On: a.Number == page.Shown.Number}
 		switch {
@@ -87,6 +89,8 @@ func (p *pages) taskPage(ctx context.Context, run release.RunID, id release.Task
 // taskSentence is why a task is where it is.
 func taskSentence(t *view.Task) string {
 	switch {
+	case t.Task.Retried():
+		return stop("Passed on a retry: " + t.Task.Stumbled())
 	case t.Why != nil && t.Why.Reason != "":
 		return stop(upper(t.Why.Reason))
 	case t.Task.Reason != "":

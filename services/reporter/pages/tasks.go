@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"html/template"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/release"
@@ -18,11 +19,14 @@ type taskRow struct {
 	Look look
 	Bar  template.HTML
 	Took time.Duration
+	Mark string // what else there is to say: a success on a retry, what is kept, which places are held
+	Tone string // of the mark
 }
 
 // taskGroups are a run's tasks: what needs eyes first, what succeeded folded.
 type taskGroups struct {
 	Failed, Active, Waiting, Done []taskRow
+	Retried                       []taskRow     // of those that are done, the ones that passed on a retry
 	Span                          time.Duration // that a bar covers
 }
 
@@ -33,10 +37,14 @@ func groupTasks(d *view.Detail, now time.Time) taskGroups {
 	from, to := span(d, now)
 	g := taskGroups{Span: to.Sub(from)}
 	for _, t := range d.Tasks {
-		row := taskRow{Task: t, Path: taskPath(d.Run.ID, t.ID), Look: lookOf(t.State), Bar: drawBar(t, from, to, d.Run.Ended(), now), Took: taskTook(t, now)}
+		row := taskRow{Task: t, Path: taskPath(d.Run.ID, t.ID), Look: taskLook(t), Bar: drawBar(t, from, to, d.Run.Ended(), now), Took: taskTook(t, now)}
+		row.Mark, row.Tone = markOf(t, now)
 		switch t.State {
 		case string(release.Success):
 			g.Done = append(g.Done, row)
+			if t.Retried() {
+				g.Retried = append(g.Retried, row)
+			}
 		case readmodel.TaskRunning, readmodel.TaskQueued, readmodel.TaskDelayed:
 			g.Active = append(g.Active, row)
 		case readmodel.TaskWaiting, readmodel.TaskPlanned:
@@ -47,6 +55,36 @@ func groupTasks(d *view.Detail, now time.Time) taskGroups {
 	}
 	slices.SortStableFunc(g.Failed, func(a, b taskRow) int { return cmp.Compare(blame(a.State), blame(b.State)) })
 	return g
+}
+
+// markOf is what a task's state alone does not tell.
+func markOf(t readmodel.Task, now time.Time) (text, tone string) {
+	last, _ := t.Attempt(0)
+	switch {
+	case last.KeptUntil.After(now):
+		return kept(last, now), "warn"
+	case t.State == readmodel.TaskRunning && len(last.Lease.Places) > 0:
+		return "holds " + held(last), "live"
+	default:
+		return "", ""
+	}
+}
+
+// kept says until when what an attempt left is there for a person; "" when it is not.
+func kept(a readmodel.Attempt, now time.Time) string {
+	if !a.KeptUntil.After(now) {
+		return ""
+	}
+	return "kept until " + a.KeptUntil.UTC().Format("15:04") + " (" + took(a.KeptUntil.Sub(now)) + ")"
+}
+
+// held names the places of an attempt.
+func held(a readmodel.Attempt) string {
+	var names []string
+	for _, p := range a.Lease.Places {
+		names = append(names, a.Lease.Provider+"/"+p.Place)
+	}
+	return strings.Join(names, ", ")
 }
 
 // blame orders what went wrong: the cause before what follows from it.
@@ -102,7 +140,8 @@ type trouble struct {
 	Look  look
 	Last  readmodel.Attempt
 	Lines []template.HTML
-	Open  bool // its lines are shown at once
+	Open  bool   // its lines are shown at once
+	Kept  string // until when its workspace is left for a person
 }
 
 const (
@@ -112,14 +151,17 @@ const (
 )
 
 // troubles are the tasks that failed by themselves, not those that failed for them.
-func troubles(d *view.Detail) []trouble {
+func troubles(d *view.Detail, now time.Time) []trouble {
 	var out []trouble
 	for _, t := range d.Tasks {
 		if t.State != string(release.Failure) && t.State != string(release.Error) || len(out) == maxTroubles {
 			continue
 		}
 		last, _ := t.Attempt(0)
-		out = append(out, trouble{Task: t, Path: taskPath(d.Run.ID, t.ID), Look: lookOf(t.State), Last: last, Lines: lastLines(last), Open: len(out) < openTroubles})
+		out = append(out, trouble{
+			Task: t, Path: taskPath(d.Run.ID, t.ID), Look: lookOf(t.State), Last: last, Lines: lastLines(last), Open: len(out) < openTroubles,
+			Kept: kept(last, now),
+		})
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
@@ -52,7 +53,7 @@ func whyNot(d *view.Detail) string {
 
 // blamed names the tasks that failed.
 func blamed(d *view.Detail) string {
-	failed := troubles(d)
+	failed := troubles(d, time.Time{})
 	if len(failed) == 0 {
 		return ""
 	}

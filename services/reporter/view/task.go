@@ -101,8 +101,9 @@ func (s *Source) LastAttempt(ctx context.Context, run release.RunID, id release.
 // fact says.
 type Answer struct {
 	schedule.Why
-	By   string `json:"by"`             // who says it: "test-scheduler", or "reporter" from what was stored
-	Note string `json:"note,omitempty"` // who did not answer
+	By           string       `json:"by"`                     // who says it: "test-scheduler", or "reporter" from what was stored
+	Note         string       `json:"note,omitempty"`         // who did not answer
+	Publications []Publishing `json:"publications,omitempty"` // of a run: how far each target is, and what it waits for
 }
 
 // Explain says why.
@@ -114,15 +115,20 @@ func (s *Source) Explain(ctx context.Context, run release.RunID, task release.Ta
 	if !found {
 		return Answer{}, Missing("run "+string(run), "sluice runs lists those that there are")
 	}
-	why, err := s.Why(ctx, run, task)
+	answer, err := s.answer(ctx, r, task)
+	if err == nil && task == "" {
+		answer.Publications, err = s.publishing(ctx, r)
+	}
+	return answer, err
+}
+
+func (s *Source) answer(ctx context.Context, r readmodel.Run, task release.TaskID) (Answer, error) {
+	why, err := s.Why(ctx, r.ID, task)
 	if err == nil {
 		return Answer{Why: why, By: "test-scheduler"}, nil
 	}
 	stored, storedErr := s.stored(ctx, r, task)
-	if storedErr != nil {
-		return Answer{}, storedErr
-	}
-	return Answer{Why: stored, By: "reporter", Note: "the test-scheduler did not say: " + err.Error()}, nil
+	return Answer{Why: stored, By: "reporter", Note: "the test-scheduler did not say: " + err.Error()}, storedErr
 }
 
 // stored is what the rows say.
