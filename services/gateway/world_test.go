@@ -14,7 +14,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +38,11 @@ type world struct {
 	bus     *bus.Bus
 	gateway *gateway
 	url     string
+
+	mu       sync.Mutex
+	follower *bus.Follower
+	read     []event.Event // so far
+	last     uint64
 }
 
 // remote stands for the forge's git where a test has no repository.
@@ -202,25 +209,34 @@ func (w *world) push(repo, branch string, commit release.Commit, secret string) 
 // numbered is a commit.
 func numbered(n int) release.Commit { return release.Commit(fmt.Sprintf("%040x", n+1)) }
 
-// facts are all that the stream holds.
+// facts are all that the stream holds. One follower reads them for the whole test: one for each look would leave the server
+// with more consumers than it allows while it is slow to forget them.
 func (w *world) facts() []event.Event {
 	w.t.Helper()
-	f, err := w.bus.Follow(w.t.Context(), bus.Following{Name: "test"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer f.Close()
-	var out []event.Event
-	for {
-		batch, err := f.Next(w.t.Context(), 200*time.Millisecond) // all of it when the stream is empty
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.follower == nil {
+		f, err := w.bus.Follow(w.t.Context(), bus.Following{Name: "test"})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		out = append(out, batch.Events...)
-		if batch.Live {
-			return out
+		w.follower = f
+	}
+	status, err := w.bus.StreamStatus(w.t.Context(), bus.Facts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); w.last < status.LastSeq; {
+		batch, err := w.follower.Next(w.t.Context(), 200*time.Millisecond)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.read, w.last = append(w.read, batch.Events...), batch.Last
+		if time.Now().After(end) {
+			w.t.Fatalf("read %d of %d facts", w.last, status.LastSeq)
 		}
 	}
+	return slices.Clone(w.read)
 }
 
 // get is the one fact of a run and type.
@@ -236,7 +252,7 @@ func (w *world) get(run release.RunID, t event.Type) event.Event {
 // until waits for facts to fulfil a condition.
 func (w *world) until(what string, met func([]event.Event) bool) {
 	w.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		if met(w.facts()) {
 			return
 		}
