@@ -104,7 +104,7 @@ publish nothing. Without TASK the bisections that there were are listed.`
 // bisectCommand looks for the commit that broke a test.
 func bisectCommand() *cobra.Command {
 	var b client.Bisect
-	var good, bad, deadline string
+	var good, bad, deadline, stop string
 	var confirm int32
 	var params []string
 	c := &cobra.Command{
@@ -122,8 +122,12 @@ func bisectCommand() *cobra.Command {
 	f.Int32Var(&b.Budget, "budget", 0, "runs in all (default 30)")
 	f.StringVar(&b.Reason, "reason", "", "why, for those who pay for the runs")
 	f.StringArrayVar(&params, "param", nil, "parameter of each run: name=value; schedule=NAME plans it as that schedule does (repeatable)")
+	f.StringVar(&stop, "stop", "", "end the bisection of this id, or whose id begins so, and its runs")
 	f.StringVar(&b.Key, "key", "", "name of this request: the same key again starts nothing new (default: a new one)")
 	c.PreRunE = func(_ *cobra.Command, args []string) (err error) {
+		if len(args) == 1 && stop != "" {
+			return usage("cannot tell whether to start or to stop: give TASK or --stop")
+		}
 		if len(args) == 1 && (good == "" || bad == "") {
 			return usage("cannot tell where to look: give --good and --bad")
 		}
@@ -135,7 +139,14 @@ func bisectCommand() *cobra.Command {
 		return err
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) (err error) {
-		if len(args) == 0 {
+		switch {
+		case stop != "":
+			done, err := s.StopBisect(ctx, stop, b.Reason)
+			if err != nil {
+				return err
+			}
+			return s.said(done, "Bisection %s is stopped.", done.Bisect)
+		case len(args) == 0:
 			return s.bisects(ctx)
 		}
 		b.Task = args[0]

@@ -78,6 +78,13 @@ func (c *Client) Bisect(ctx context.Context, b Bisect) (Done, error) {
 	return c.act(ctx, b.Key, b, "bisects")
 }
 
+// StopBisect ends a bisection, which may be named by the beginning of its id, and the runs that it waits for.
+func (c *Client) StopBisect(ctx context.Context, bisect, reason string) (Done, error) {
+	return c.act(ctx, "", struct {
+		Reason string `json:"reason,omitempty"`
+	}{reason}, "bisects", bisect, "stop")
+}
+
 // BisectStatus is how a bisection fares.
 type BisectStatus struct {
 	Bisect  string         `json:"bisect"`

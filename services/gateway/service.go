@@ -98,6 +98,7 @@ func (g *gateway) edge() service.Loop {
 		event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypePoolDrainRequested,
 		event.TypeLimitSet,
 		event.TypeCommentReceived, event.TypePlaceDrainRequested, event.TypePlaceChanged, event.TypeTestMoved, event.TypeBisectRequested,
+		event.TypeBisectEnded,
 	}, Run: func(ctx context.Context) error { <-ctx.Done(); return nil }}
 }
 

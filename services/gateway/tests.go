@@ -55,6 +55,8 @@ func (g *gateway) testActions() map[string]act {
 		"POST /api/v1/tests/jail": g.jailTest,
 		"POST /api/v1/tests/free": g.freeTest,
 		"POST /api/v1/bisects":    g.askBisect,
+
+		"POST /api/v1/bisects/{bisect}/stop": g.stopBisect,
 	}
 }
 

@@ -108,8 +108,35 @@ func TestRequestsAboutTestsAreChecked(t *testing.T) {
 	if got := list[bisects](w, "/api/v1/bisects").Bisects; len(got) != 1 || got[0].State != "running" || got[0].By != "ada" || got[0].Good != good {
 		t.Errorf("the searches are %+v", got)
 	}
+	w.stops()
 	b := w.get(event.Fleet, event.TypeBisectRequested).Data.(event.BisectRequested)
 	if b.Ways != 3 || b.Runs != 1 || b.Confirm != 0 || b.Budget != 30 || b.Deadline.IsZero() || b.Project != "widget" || b.Test != "soak" {
 		t.Errorf("asked for is %+v", b)
+	}
+}
+
+// stops ends the one search that there is, and the one of its runs that goes on.
+func (w *world) stops() {
+	w.t.Helper()
+	id := w.get(event.Fleet, event.TypeBisectRequested).Data.(event.BisectRequested).Bisect
+	over, on := w.planned(7, event.RunFinished{}), w.planned(8)
+	w.publish(event.BisectAdvanced{Bisect: id, Started: []event.BisectRun{{Run: over}, {Run: on, Number: 1}}})
+	if a := w.do("/api/v1/bisects/none/stop", ""); a.code != http.StatusNotFound {
+		w.t.Errorf("stopping what is not there is answered %d %s", a.code, a.text)
+	}
+	if a := w.do("/api/v1/bisects/"+id[:6]+"/stop", `{"reason": "too dear"}`); a.code != http.StatusAccepted || !strings.Contains(a.text, id) {
+		w.t.Errorf("stopping is answered %d %s", a.code, a.text)
+	}
+	if a := w.do("/api/v1/bisects/"+id+"/stop", ""); a.code != http.StatusConflict {
+		w.t.Errorf("stopping again is answered %d %s", a.code, a.text)
+	}
+	if got := w.get(event.Fleet, event.TypeBisectEnded).Data.(event.BisectEnded); got.Reason != "stopped by ada: too dear" {
+		w.t.Errorf("it ended with %+v", got)
+	}
+	if got := w.get(on, event.TypeRunCancelRequested).Data.(event.RunCancelRequested); got.By != "ada" {
+		w.t.Errorf("its run was told %+v", got)
+	}
+	if there, err := w.gateway.said(w.t.Context(), over, event.TypeRunCancelRequested); there || err != nil {
+		w.t.Errorf("a run that was over was cancelled (%v)", err)
 	}
 }
