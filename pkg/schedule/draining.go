@@ -64,7 +64,7 @@ func (s *State) stranded(t *task, a *attempt) (reason string, again stamp) {
 			return "", again
 		}
 	}
-	if patience := d.deadline.plus(s.cfg.StopWithin); t.spec.demand.lease.Wanted() && s.now < patience {
+	if patience := d.deadline.plus(s.cfg.StopWithin); t.known() && t.spec.demand.lease.Wanted() && s.now < patience {
 		return "", patience
 	}
 	return "executor " + a.executor.name + " is draining" + because(d.reason) + " and does not end it in time", 0
