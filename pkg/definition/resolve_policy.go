@@ -86,5 +86,10 @@ func (r *resolver) providers() {
 			r.warn("a run of a pull request gets no secrets; withheld from provider %s: %s", e.Name, enumerate(secrets, 50))
 		}
 		r.plan.Providers = append(r.plan.Providers, one)
+		for i := range r.plan.Tasks {
+			if request := &r.plan.Tasks[i].Lease; request.Provider == one.Name {
+				request.Limit = one.Limit
+			}
+		}
 	}
 }

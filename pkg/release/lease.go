@@ -9,6 +9,7 @@ type LeaseRequest struct {
 	Nodes    int32    `json:"nodes,omitempty"`    // places at once, all or none; 0 means 1
 	Shared   bool     `json:"shared,omitempty"`   // others may use a place at the same time, as many as it takes
 	For      Duration `json:"for,omitempty"`      // the longest that it is held, in whole; 0 means as long as its attempt lives
+	Limit    int32    `json:"limit,omitempty"`    // places of the provider at once, for all tasks of the project, where its definition makes them; 0 means no limit
 }
 
 // Wanted reports whether it asks for anything.

@@ -47,6 +47,9 @@ func (s *State) readLimits(b *budget) {
 
 // cap is how much a shape may have of a budget's resource, together with all others.
 func (s *State) cap(b *budget, sh *shape, r resource) cap {
+	if b.of == event.LimitProvider && b.name == sh.form.made && r == nodes && !b.limits[r].set {
+		return cap{true, amountOf(float64(sh.form.madeLimit))}
+	}
 	if b.of != event.LimitGroup {
 		return b.limits[r]
 	}

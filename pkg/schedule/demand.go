@@ -90,7 +90,7 @@ func (d *demand) equal(o *demand) bool {
 }
 
 func sameLease(a, b release.LeaseRequest) bool {
-	return a.Provider == b.Provider && a.Nodes == b.Nodes && a.Shared == b.Shared && a.For == b.For && slices.Equal(a.Places, b.Places)
+	return a.Provider == b.Provider && a.Nodes == b.Nodes && a.Shared == b.Shared && a.For == b.For && a.Limit == b.Limit && slices.Equal(a.Places, b.Places)
 }
 
 // form is what makes tasks of a pool the same for everything but fairness: as long as the first of them may not start,
@@ -101,6 +101,8 @@ type form struct {
 	groupLimit int32
 	amounts    amounts
 	lease      string
+	made       string // provider whose places the definition makes, with its project
+	madeLimit  int32  // of them at once
 }
 
 func (d *demand) form(project string, priority int32) form {
@@ -108,11 +110,18 @@ func (d *demand) form(project string, priority int32) form {
 	if d.group != "" {
 		f.group = groupName(project, d.group)
 	}
+	if l := d.lease; l.Wanted() && l.Limit > 0 {
+		f.made, f.madeLimit = project+madeOf+l.Provider, l.Limit
+	}
 	if l := d.lease; l.Wanted() {
 		f.lease = fmt.Sprintf("%q %q %d %t %d", l.Provider, strings.Join(l.Places, "\n"), l.Nodes, l.Shared, l.For)
 	}
 	return f
 }
+
+// madeOf stands between a project and a provider of its definition. No provider of an installation is named so: each
+// project has places of its own.
+const madeOf = "/"
 
 // groupName is a concurrency group's: two projects that use the same word do not wait for each other.
 func groupName(project, group string) string {

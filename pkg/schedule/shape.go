@@ -14,7 +14,7 @@ import (
 type shape struct {
 	pool    *pool
 	form    form
-	budgets []*budget // that its attempts take of: group, pool, provider
+	budgets []*budget // that its attempts take of: group, pool, provider, what the definition makes of it
 	since   []uint64  // with each: what it had served, and one, when the shape began to wait for it; 0 when it does not
 	root    branch
 	ages    ages
@@ -51,6 +51,9 @@ func (s *State) shape(p *pool, f form, provider string) *shape {
 	sh.budgets = append(sh.budgets, s.budget(event.LimitPool, p.name))
 	if provider != "" {
 		sh.budgets = append(sh.budgets, s.budget(event.LimitProvider, provider))
+	}
+	if f.made != "" {
+		sh.budgets = append(sh.budgets, s.budget(event.LimitProvider, f.made))
 	}
 	sh.since = make([]uint64, len(sh.budgets))
 	p.shapes[f] = sh

@@ -438,7 +438,9 @@ type LeaseRequest struct {
 	// Others may use a place at the same time, as many as it takes.
 	Shared bool `protobuf:"varint,4,opt,name=shared,proto3" json:"shared,omitempty"`
 	// The longest that it is held, in whole; 0 means as long as its attempt lives.
-	For           *durationpb.Duration `protobuf:"bytes,5,opt,name=for,proto3" json:"for,omitempty"`
+	For *durationpb.Duration `protobuf:"bytes,5,opt,name=for,proto3" json:"for,omitempty"`
+	// Places of the provider at once, for all tasks of the project, where its definition makes them; 0 means no limit.
+	Limit         int32 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -506,6 +508,13 @@ func (x *LeaseRequest) GetFor() *durationpb.Duration {
 		return x.For
 	}
 	return nil
+}
+
+func (x *LeaseRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
 }
 
 // Lease is the right of one attempt to use places.
@@ -1647,13 +1656,14 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x05lease\x18\x10 \x01(\v2\x17.sluice.v1.LeaseRequestR\x05lease\x1a<\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\x9d\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xb3\x01\n" +
 	"\fLeaseRequest\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x16\n" +
 	"\x06places\x18\x02 \x03(\tR\x06places\x12\x14\n" +
 	"\x05nodes\x18\x03 \x01(\x05R\x05nodes\x12\x16\n" +
 	"\x06shared\x18\x04 \x01(\bR\x06shared\x12+\n" +
-	"\x03for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03for\"\x96\x01\n" +
+	"\x03for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03for\x12\x14\n" +
+	"\x05limit\x18\x06 \x01(\x05R\x05limit\"\x96\x01\n" +
 	"\x05Lease\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12'\n" +
 	"\x06places\x18\x02 \x03(\v2\x0f.sluice.v1.HeldR\x06places\x12\x16\n" +
