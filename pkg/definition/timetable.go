@@ -22,6 +22,7 @@ type Timetable struct {
 type Time struct {
 	Name string
 	With map[string]string
+	Cron string // as written
 
 	cron cron.Schedule
 }
@@ -49,7 +50,7 @@ func ReadTimetable(text []byte) (Timetable, error) {
 		if problem != "" {
 			return Timetable{}, fault.New(fault.Invalid, "cannot read the cron expression of schedule %.60q: %s", one.Name.Value, problem)
 		}
-		out.Schedules = append(out.Schedules, Time{Name: one.Name.Value, With: textMap(one.With), cron: times})
+		out.Schedules = append(out.Schedules, Time{Name: one.Name.Value, With: textMap(one.With), Cron: one.Cron.Value, cron: times})
 	}
 	return out, nil
 }
@@ -69,6 +70,11 @@ func parseCron(text string) (times cron.Schedule, problem string) {
 		return nil, "there is no such day"
 	}
 	return times, ""
+}
+
+// Has reports whether a schedule stands in the timetable with the same times.
+func (t Timetable) Has(one Time) bool {
+	return slices.ContainsFunc(t.Schedules, func(s Time) bool { return s.Name == one.Name && s.Cron == one.Cron })
 }
 
 // Last is the last time after one moment, and not after another, at which the schedule is due. Of all the times that were

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,17 +54,19 @@ type clock struct {
 	gateway *gateway
 	project Project
 	began   time.Time
-	fired   map[string]time.Time // by schedule: the time for which it last started a run, as the stream says
+	fired   map[string]time.Time        // by schedule: the time for which it last started a run, as the stream says
+	arrived map[string][]release.Change // by branch: its last heads, as they were announced
 	tables  map[release.Commit]definition.Timetable
 }
 
 // schedule starts the runs that are due, for ever. Which were started is a fold over the stream; so a gateway that was
 // away starts what it missed, once for each schedule, and two gateways start one run.
 func (g *gateway) schedule(ctx context.Context, p Project) error {
-	c := &clock{gateway: g, project: p, began: g.deps.Now(), fired: map[string]time.Time{}, tables: map[release.Commit]definition.Timetable{}}
-	f, err := g.deps.Bus.Follow(ctx, bus.Following{
-		Name: "gateway-schedule-" + p.Name, Types: []event.Type{event.TypeChangeReceived}, Keys: []string{string(release.Schedule)},
-	})
+	c := &clock{
+		gateway: g, project: p, began: g.deps.Now(), fired: map[string]time.Time{}, arrived: map[string][]release.Change{},
+		tables: map[release.Commit]definition.Timetable{},
+	}
+	f, err := g.deps.Bus.Follow(ctx, bus.Following{Name: "gateway-schedule-" + p.Name, Types: []event.Type{event.TypeChangeReceived}})
 	if err != nil {
 		return err
 	}
@@ -86,11 +89,15 @@ func (g *gateway) schedule(ctx context.Context, p Project) error {
 	return nil
 }
 
-// hear notes that a schedule has started a run.
+// hear notes that a head has arrived, or that a schedule has started a run.
 func (c *clock) hear(e event.Event) {
 	received, ok := e.Data.(event.ChangeReceived)
 	if !ok || received.Change.Repo != c.project.Repo {
 		return
+	}
+	if change := received.Change; change.Kind == release.Push && slices.Contains(c.project.Branches, change.Branch) && !change.At.IsZero() {
+		known := c.arrived[change.Branch]
+		c.arrived[change.Branch] = append(known[max(0, len(known)-heirs+1):], change)
 	}
 	name, due, ok := readNonce(received.Change.Nonce)
 	if ok && due.After(c.fired[name]) {
@@ -151,7 +158,7 @@ func (c *clock) due(ctx context.Context, branch string, commit release.Commit, t
 	for _, s := range table.Schedules {
 		after, known := c.fired[s.Name]
 		if !known {
-			after = c.since(ctx, branch, commit)
+			after = c.since(ctx, branch, commit, s)
 			c.fired[s.Name] = after
 		}
 		due, ok := s.Last(after, c.gateway.deps.Now())
@@ -171,18 +178,27 @@ func (c *clock) due(ctx context.Context, branch string, commit release.Commit, t
 	}
 }
 
-// since is the time from which a schedule that has never started a run counts: when its head arrived, or else when this
-// gateway began.
-func (c *clock) since(ctx context.Context, branch string, commit release.Commit) time.Time {
-	pushed := head(c.project, ref(branch), commit, "")
-	e, err := c.gateway.deps.Bus.Get(ctx, event.TypeChangeReceived.FilterRun(pushed.RunID(), string(release.Push)))
-	if err != nil {
-		return c.began
+// heirs is how many heads back a schedule is looked for.
+const heirs = 50
+
+// since is the time from which a schedule that has never started a run counts: when the first of the heads in a row that
+// have it arrived, or else when this gateway began. So a push that ends an outage does not hide what was missed in it. The
+// walk back ends where a time has been missed: of several the last is run.
+func (c *clock) since(ctx context.Context, branch string, commit release.Commit, s definition.Time) time.Time {
+	after := c.began
+	for _, head := range slices.Backward(c.arrived[branch]) {
+		if head.Commit != commit {
+			table, err := c.table(ctx, head.Commit)
+			if err != nil || table.Branch != branch || !table.Has(s) {
+				break // also when it cannot be read: it may have been forced away
+			}
+		}
+		after = head.At
+		if _, missed := s.Last(after, c.gateway.deps.Now()); missed {
+			break
+		}
 	}
-	if received, ok := e.Data.(event.ChangeReceived); ok && !received.Change.At.IsZero() {
-		return received.Change.At
-	}
-	return c.began
+	return after
 }
 
 // scheduled is the change of a schedule that is due.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -196,6 +197,40 @@ func TestScheduledRunsAreOne(t *testing.T) {
 	}
 	if len(found) != 4 {
 		t.Errorf("%d runs, expected 4", len(found))
+	}
+}
+
+// What a schedule that never started a run has missed is started even where what the gateway finds first is another head.
+// A schedule that the head before did not have counts from the new head.
+func TestFirstTimesAreNotMissed(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	first := r.define("master", nightly)
+	clock := &hands{}
+	clock.set("2026-11-18T12:00:00Z") // a Wednesday
+	plain := Project{Name: "plain", Forge: "git", Repo: "a/plain", CloneURL: "file://" + r.dir, Branches: []string{"master"}}
+	config := Config{Projects: []Project{plain}, Poll: 20 * time.Millisecond}
+	w := newWorld(t, config, newCache(t), bus.Options{})
+	w.gateway.deps.Now = clock.Now
+	seen := w.watch(t)
+	stop := w.run()
+	seen.until("the head", has(first))
+	stop()
+
+	second := r.define("master", strings.Replace(nightly, `cron: "0 6 * * 0"`, `cron: "0 6 * * 4"`, 1)) // another day
+	clock.set("2026-11-19T12:00:00Z")
+	again, err := newGateway(config, w.gateway.deps, newCache(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.gateway = again
+	w.run()
+	seen.until("the missed night", due("2026-11-19T03:00:00Z:nightly"))
+	clock.set("2026-11-26T06:00:00Z")
+	seen.until("the first Thursday", due("2026-11-26T06:00:00Z:weekly", "2026-11-26T03:00:00Z:nightly"))
+	found := schedules(seen.facts)
+	if len(found) != 3 || found["schedule:2026-11-19T03:00:00Z:nightly"][0].Commit != second {
+		t.Errorf("%+v", found)
 	}
 }
 
