@@ -35,9 +35,10 @@ type attempt struct {
 	makers   map[string]string // secrets of the maker's commands
 	nodes    []*node           // of a gang
 	caches   []*cached
-	quiet    bool        // its log is not shown live: that has ended
-	yields   atomic.Bool // it is being ended to make room on the disk
-	begun    bool        // a command may have run: whatever becomes of the attempt, its cleanup is due
+	quiet    bool         // its log is not shown live: that has ended
+	yields   atomic.Bool  // it is being ended to make room on the disk
+	image    atomic.Value // what its last command ran in
+	begun    bool         // a command may have run: whatever becomes of the attempt, its cleanup is due
 	result   event.TaskFinished
 }
 

@@ -81,6 +81,7 @@ func (a *attempt) ended(o order, r *room, process driver.Process) error {
 	if exit.Leftovers > 0 {
 		a.log.note(strconv.Itoa(exit.Leftovers) + " processes were still running and have been killed")
 	}
+	a.noteImage(exit.Image)
 	if o.phase == phaseTest || o.phase == phasePrepare { // What else runs does not tell how the attempt ended.
 		*r.code = int32(exit.Code)
 	}
@@ -89,8 +90,21 @@ func (a *attempt) ended(o order, r *room, process driver.Process) error {
 		return exit.Cause
 	case exit.OK():
 		return nil
+	case exit.Memory:
+		limit := a.limits().Or(a.e.config.Driver.Limits).Memory
+		return fail(o.class, "%s ended with %s: its limit is %d bytes; raise the task's resources.memory, or let it use less", o.what, exit, limit)
 	default:
 		return fail(o.class, "%s ended with %s", o.what, exit)
+	}
+}
+
+// noteImage says in the log what a command ran in, once for all commands that ran in the same.
+func (a *attempt) noteImage(image string) {
+	if image == "" {
+		return
+	}
+	if before, _ := a.image.Swap(image).(string); before != image {
+		a.log.note("it ran in the image " + image)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/url"
 	"path/filepath"
 	"sync"
 	"time"
@@ -36,7 +35,7 @@ type site struct {
 // sweepTime bounds the sweep of a host that is first used: one that is away tells so when a command is to start there.
 const sweepTime = 30 * time.Second
 
-// open returns the driver of an address: "ssh://user@host:22". Several may be opened at once.
+// open returns the driver of an address, such as "ssh://user@host:22". Several may be opened at once.
 func (s *sites) open(ctx context.Context, address string) (driver.Driver, error) {
 	one, err := s.at(address)
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *sites) forget(address string, one *site) {
 
 // start opens a driver and ends what an earlier executor left there.
 func (s *sites) start(ctx context.Context, one *site, address string) error {
-	config, err := remote(s.config, address)
+	config, err := s.config.At(address)
 	if err != nil {
 		return err
 	}
@@ -89,20 +88,6 @@ func (s *sites) start(ctx context.Context, one *site, address string) error {
 		s.log.Warn("swept a host", "address", address, "things", swept, "err", err)
 	}
 	return nil
-}
-
-// remote is how an address is reached.
-func remote(base choose.Config, address string) (choose.Config, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "ssh" || u.Host == "" || u.Path != "" && u.Path != "/" {
-		return base, fault.New(fault.Invalid, "cannot reach a place at %q: expected an address such as \"ssh://user@host:22\", or none for "+
-			"this machine", address)
-	}
-	base.Kind, base.SSH.Address = "ssh", u.Host
-	if name := u.User.Username(); name != "" {
-		base.SSH.User = name
-	}
-	return base, nil
 }
 
 func (s *sites) close() error {
