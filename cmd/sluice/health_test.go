@@ -122,6 +122,16 @@ func await[P event.Payload](c *clinic, so func(event.Event, P) bool) P {
 	return zero
 }
 
+// until waits until something is so on the forge.
+func (c *clinic) until(so func() bool) {
+	c.t.Helper()
+	for end := time.Now().Add(60 * time.Second); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("it is not so after 60s: %+v", c.forge.Issues())
+		}
+	}
+}
+
 // ended waits for the end of the run of a pushed commit.
 func (c *clinic) ended(commit release.Commit) release.Outcome {
 	c.t.Helper()
@@ -157,7 +167,7 @@ func TestABrokenTestIsBisectedAndJailed(t *testing.T) {
 	})
 	c.ended(c.push(7))
 	await(c, func(_ event.Event, m event.TestMoved) bool { return m.To == "consistently_failing" })
-	until(t, func() bool { return len(c.forge.Issues()) == 1 })
+	c.until(func() bool { return len(c.forge.Issues()) == 1 })
 	if issue := c.forge.Issues()[0]; !issue.Open || !strings.Contains(issue.Body, "Blamed commit: "+string(c.commits[4])) {
 		t.Errorf("the issue is %+v", issue)
 	}
@@ -194,5 +204,5 @@ func (c *clinic) jail() {
 	if got := sluice(c.t, append(strings.Fields("tests free soak"), at...)...); got.code != 0 {
 		c.t.Errorf("exit %d: %s", got.code, got.talk)
 	}
-	until(c.t, func() bool { return !c.forge.Issues()[0].Open })
+	c.until(func() bool { return !c.forge.Issues()[0].Open })
 }
