@@ -65,7 +65,7 @@ func (l *lab) play(verdict func(commit, number int) release.Class, each func(sta
 	must(l.t, err)
 	defer f.Close()
 	started := 0
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); {
 		batch, err := f.Next(l.t.Context(), time.Second)
 		must(l.t, err)
 		for _, e := range batch.Events {
@@ -79,7 +79,7 @@ func (l *lab) play(verdict func(commit, number int) release.Class, each func(sta
 			}
 		}
 	}
-	l.t.Fatal("the bisection has not ended after 30s")
+	l.t.Fatal("the bisection has not ended after 60s")
 	return event.BisectEnded{}
 }
 
