@@ -12,10 +12,10 @@ func open(t *testing.T, o container.Options) *container.Driver {
 	t.Helper()
 	e := newEngine(t)
 	if o.Host == "" {
-		o.Host = e.host
+		o.Host = e.Host
 	}
 	if o.Image == "" {
-		o.Image = e.image
+		o.Image = e.Image
 	}
 	if o.Place == "" {
 		o.Place = t.TempDir()

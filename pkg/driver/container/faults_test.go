@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/driver"
 	"github.com/sluiceci/sluice/pkg/driver/container"
+	"github.com/sluiceci/sluice/pkg/driver/container/enginetest"
 	"github.com/sluiceci/sluice/pkg/driver/drivertest"
 	"github.com/sluiceci/sluice/pkg/fault"
 )
@@ -93,9 +94,9 @@ func TestTagsAreResolved(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	var log bytes.Buffer
-	d := open(t, container.Options{Image: e.tag, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	d := open(t, container.Options{Image: e.Tag, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	exit := drivertest.Exit(t, t.Context(), d, drivertest.Shell(t, "exit 0", nil))
-	if !strings.Contains(exit.Image, "sha256:") || !strings.Contains(log.String(), exit.Image) || !strings.Contains(log.String(), e.tag) {
+	if !strings.Contains(exit.Image, "sha256:") || !strings.Contains(log.String(), exit.Image) || !strings.Contains(log.String(), e.Tag) {
 		t.Errorf("%+v; the log says %s", exit, log.String())
 	}
 }
@@ -119,11 +120,11 @@ func TestImagesThatCannotBeHad(t *testing.T) {
 		"no name":          {container.Options{}, "Not A Name", fault.Invalid},
 		"registry is away": {container.Options{}, away + "/sluice/ghost:1", fault.Transient},
 		"digest, no pull":  {container.Options{Pull: container.PullNever}, "localhost/sluice/busybox@sha256:" + strings.Repeat("0", 64), fault.Invalid},
-		"not in registry":  {container.Options{Pull: container.PullAlways}, e.registry + "/sluice/ghost:1", fault.Invalid},
-		"not for us":       {container.Options{}, e.registry + "/sluice/secret/x:1", fault.Denied},
+		"not in registry":  {container.Options{Pull: container.PullAlways}, e.Registry + "/sluice/ghost:1", fault.Invalid},
+		"not for us":       {container.Options{}, e.Registry + "/sluice/secret/x:1", fault.Denied},
 	} {
 		t.Run(name, func(t *testing.T) {
-			one.options.Host, one.options.Place = e.host, t.TempDir()
+			one.options.Host, one.options.Place = e.Host, t.TempDir()
 			d, err := container.Open(t.Context(), one.options)
 			if err != nil {
 				t.Fatal(err)
@@ -142,10 +143,10 @@ func TestImagesThatCannotBeHad(t *testing.T) {
 func TestImagesArePulled(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	if said, err := e.podman("push", "-q", e.image, "dir:"+filepath.Join(e.dir, "pushed")).CombinedOutput(); err != nil {
+	if said, err := e.Podman("push", "-q", e.Image, "dir:"+filepath.Join(e.Dir, "pushed")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	manifest, err := os.ReadFile(filepath.Join(e.dir, "pushed", "manifest.json"))
+	manifest, err := os.ReadFile(filepath.Join(e.Dir, "pushed", "manifest.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestImagesArePulled(t *testing.T) {
 	d := open(t, container.Options{})
 	for _, name := range []string{"/sluice/by-tag:1", "/sluice/by-digest@" + digest} {
 		spec := drivertest.Shell(t, "exit 0", nil)
-		spec.Image = e.registry + name
+		spec.Image = e.Registry + name
 		exit := drivertest.Exit(t, t.Context(), d, spec)
 		if !exit.OK() || !strings.HasSuffix(exit.Image, "@"+digest) {
 			t.Errorf("%s gives %+v, expected digest %s", name, exit, digest)
@@ -174,9 +175,9 @@ func TestEnginesThatCannotBeUsed(t *testing.T) {
 }
 
 // containers lists the names of all containers of the engine that carry a label.
-func (e *engine) containers(t *testing.T, label string) []string {
+func containers(t *testing.T, e *enginetest.Engine, label string) []string {
 	t.Helper()
-	said, err := e.podman("ps", "-a", "--filter", "label="+label, "--format", "{{.Names}}").CombinedOutput()
+	said, err := e.Podman("ps", "-a", "--filter", "label="+label, "--format", "{{.Names}}").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
@@ -208,7 +209,7 @@ func TestKilledExecutorLeavesNothing(t *testing.T) {
 	place, spec := t.TempDir(), drivertest.Shell(t, "", nil)
 	run := filepath.Base(filepath.Dir(place))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHelperExecutor$")
-	cmd.Env = append(os.Environ(), "SLUICE_HELPER_HOST="+e.host, "SLUICE_HELPER_IMAGE="+e.image, "SLUICE_HELPER_PLACE="+place,
+	cmd.Env = append(os.Environ(), "SLUICE_HELPER_HOST="+e.Host, "SLUICE_HELPER_IMAGE="+e.Image, "SLUICE_HELPER_PLACE="+place,
 		"SLUICE_HELPER_DIR="+spec.Dir, "SLUICE_HELPER_RUN="+run, "SLUICE_TEST_MARK="+spec.Env["SLUICE_TEST_MARK"])
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -222,7 +223,7 @@ func TestKilledExecutorLeavesNothing(t *testing.T) {
 			t.Fatalf("still running: %s", drivertest.Left(t))
 		}
 	}
-	if got := e.containers(t, "sluice.run="+run); len(got) != 1 {
+	if got := containers(t, e, "sluice.run="+run); len(got) != 1 {
 		t.Errorf("there are containers %v, expected one to sweep", got)
 	}
 	if n, err := open(t, container.Options{Place: t.TempDir()}).Sweep(t.Context()); n != 0 || err != nil {
@@ -232,7 +233,7 @@ func TestKilledExecutorLeavesNothing(t *testing.T) {
 	if n, err := next.Sweep(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d swept, %v", n, err)
 	}
-	if got := e.containers(t, "sluice.run="+run); len(got) != 0 {
+	if got := containers(t, e, "sluice.run="+run); len(got) != 0 {
 		t.Errorf("left: %v", got)
 	}
 }
@@ -240,7 +241,7 @@ func TestKilledExecutorLeavesNothing(t *testing.T) {
 func TestSweepTakesExpiredContainersOfAnybody(t *testing.T) {
 	e := newEngine(t)
 	for _, expires := range []string{"1000000000", "9000000000"} {
-		said, err := e.podman("create", "--label", "sluice.place=elsewhere", "--label", "sluice.expires="+expires, e.image, "true").CombinedOutput()
+		said, err := e.Podman("create", "--label", "sluice.place=elsewhere", "--label", "sluice.expires="+expires, e.Image, "true").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, said)
 		}
@@ -248,7 +249,7 @@ func TestSweepTakesExpiredContainersOfAnybody(t *testing.T) {
 	if n, err := open(t, container.Options{}).Sweep(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d swept, %v", n, err)
 	}
-	if got := e.containers(t, "sluice.expires=9000000000"); len(got) != 1 {
+	if got := containers(t, e, "sluice.expires=9000000000"); len(got) != 1 {
 		t.Errorf("the one that has not expired: %v", got)
 	}
 }
@@ -267,7 +268,7 @@ func TestNothingIsLeftOfAContainer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if script == "sleep 60" {
-			if got := e.containers(t, "sluice.run="+run); len(got) != 1 {
+			if got := containers(t, e, "sluice.run="+run); len(got) != 1 {
 				t.Errorf("while it runs there are %v", got)
 			}
 			cancel()
@@ -275,7 +276,7 @@ func TestNothingIsLeftOfAContainer(t *testing.T) {
 		drivertest.Wait(t, p)
 	}
 	cancel()
-	if got := e.containers(t, "sluice.run="+run); len(got) != 0 {
+	if got := containers(t, e, "sluice.run="+run); len(got) != 0 {
 		t.Errorf("left: %v", got)
 	}
 }
@@ -283,20 +284,19 @@ func TestNothingIsLeftOfAContainer(t *testing.T) {
 // TestEngineDies: what cannot be followed any more is not taken for a result.
 func TestEngineDies(t *testing.T) {
 	e := newEngine(t)
-	second := &engine{dir: e.dir, env: e.env, socket: "second.sock"}
-	if err := second.serve(); err != nil {
+	host, kill, err := e.Second()
+	if err != nil {
 		t.Fatal(err)
 	}
 	place := t.TempDir()
-	d := open(t, container.Options{Host: second.host, Patience: time.Second, Place: place})
+	d := open(t, container.Options{Host: host, Patience: time.Second, Place: place})
 	var out drivertest.Output
 	p, err := d.Start(t.Context(), drivertest.Shell(t, "echo up; sleep 60", &out))
 	if err != nil {
 		t.Fatal(err)
 	}
 	out.Await(t, "up\n")
-	_ = second.cmd.Process.Kill()
-	_ = second.cmd.Wait()
+	kill()
 	exit := drivertest.Wait(t, p)
 	if exit.OK() || !fault.Is(exit.Cause, fault.Transient) {
 		t.Errorf("got %+v", exit)
