@@ -30,7 +30,7 @@ type Definition struct {
 	Supersede      Bool             `key:"supersede" part:"no" doc:"A newer run of the same branch or pull request ends this one." default:"true for pull requests and for branches that do not release" example:"false"`
 	RetryBudget    Int              `key:"retry_budget" part:"no" doc:"Retries of all tasks of a run together; 0 means no limit." default:"0" example:"20"`
 	Gate           Gate             `key:"gate" part:"no" doc:"What a candidate must meet to be published." example:"{require: [builds, tests.stable], on: [push]}"`
-	Publish        Map[Target]      `key:"publish" doc:"Where artifacts go when the gate opens." example:"{pypi: {artifacts: [wheel], password: $PYPI_TOKEN}}"`
+	Publish        Map[Target]      `key:"publish" doc:"Where artifacts go when the gate opens." example:"{index: {kind: pypi-index, artifacts: [wheel], directory: simple}}"`
 
 	// Digest is that of the text; with what it includes, of the digests of all files.
 	Digest release.Digest

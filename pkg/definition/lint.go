@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/sluiceci/sluice/pkg/release"
@@ -13,6 +12,7 @@ func Warnings(def *Definition) Errors {
 	l := &linter{source: &source{text: def.source.text}, def: def, checks: newConditions(&def.Settings, def.matrixKeys())}
 	l.unused()
 	l.presets()
+	l.shadowed()
 	l.unreachable()
 	l.withheld()
 	if len(l.problems) == 0 {
@@ -114,14 +114,14 @@ func (l *linter) unreachable() {
 		more = false
 		for _, list := range []Map[Job]{l.def.Builds, l.def.Tests} {
 			for i := range list {
-				more = l.without(&list[i]) || more
+				more = l.orphan(&list[i]) || more
 			}
 		}
 	}
 }
 
-// without warns of a job that needs one that is never run; it reports whether that is news.
-func (l *linter) without(e *Entry[Job]) bool {
+// orphan warns of a job that needs one that is never run; it reports whether that is news.
+func (l *linter) orphan(e *Entry[Job]) bool {
 	if _, known := l.dead[e.Name]; known {
 		return false
 	}
@@ -178,22 +178,4 @@ func (l *linter) never(j *Job, kinds []release.ChangeKind) (Text, bool) {
 func (l *linter) may(text string, kind release.ChangeKind, want bool) bool {
 	answer, known := l.checks.partial(text, map[string]any{"change.kind": string(kind)})
 	return !known || answer == want
-}
-
-// withheld warns of secrets that jobs ask for and that runs of pull requests do not get.
-func (l *linter) withheld() {
-	if l.def.Triggers.PullRequest.Off {
-		return
-	}
-	for _, list := range []Map[Job]{l.def.Builds, l.def.Tests} {
-		for i := range list {
-			e := &list[i]
-			j := &e.Value
-			_, never := l.never(j, []release.ChangeKind{release.PullRequest})
-			if _, dead := l.dead[e.Name]; len(j.Secrets) > 0 && !never && !dead {
-				l.fail(j.Secrets[0].At, `leave it out there: if: change.kind != "pull_request"`,
-					"a run of a pull request gets no secrets: job %s runs there without %s", e.Name, fmt.Sprint(enumerate(Strings(j.Secrets), 5)))
-			}
-		}
-	}
 }

@@ -72,7 +72,7 @@ const referenceHead = "# The definition: sluice.yaml\n\n" +
 	"not.\n\n" +
 	"```yaml\nproject: demo\ndefinitions: {pythons: [\"3.12\", \"3.13\"]}\nbuilds:\n  wheel:\n    matrix: {python: $pythons}\n" +
 	"    run: make wheel PYTHON={{ python }}\n    outputs: {wheel: \"dist/*.whl\"}\n    stamp: commit\ntests:\n  smoke:\n    needs: [wheel]\n" +
-	"    matrix: {python: $pythons}\n    run: make smoke\n    reports: {junit: \"reports/*.xml\"}\npublish:\n  pypi: {artifacts: [wheel], password: $PYPI_TOKEN}\n```\n"
+	"    matrix: {python: $pythons}\n    run: make smoke\n    reports: {junit: \"reports/*.xml\"}\npublish:\n  index: {kind: pypi-index, artifacts: [wheel], directory: simple}\n```\n"
 
 func referenceTail() string {
 	return "\n## matrix\n\n" +

@@ -64,6 +64,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"unknown class":   "{project: x, builds: {a: {run: x, retry: {comand: 1}}}}",
 		"wrong kind":      "{project: x, publish: {pypi: {kind: pipy, artifacts: [a]}}}",
 		"nothing chosen":  "{project: x, publish: {pypi: {}}}",
+		"include a job":   "{project: x, tests: {include: {run: x}}}",
+		"builds include":  "{project: x, builds: {include: [a.yaml]}}",
 		"wrong gate":      "{project: x, gate: {on: [pull_request]}}",
 	} {
 		if err := schema.Validate(asJSON(t, []byte(text))); err == nil {
@@ -74,7 +76,7 @@ func TestSchemaRefuses(t *testing.T) {
 
 func asJSON(t *testing.T, text []byte) any {
 	t.Helper()
-	b, err := yaml.YAMLToJSON(text)
+	b, err := yaml.YAMLToJSON(bytes.TrimPrefix(text, []byte("\ufeff")))
 	if err != nil {
 		t.Fatal(err)
 	}

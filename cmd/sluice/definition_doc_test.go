@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDefinitionsOfDocs lints what the pages show to whoever copies it, with the options of the targets that there are. A
+// part of a definition is one that names no project; it stands in one that makes every type it publishes.
+func TestDefinitionsOfDocs(t *testing.T) {
+	t.Parallel()
+	const around = "project: part\nbuilds: {a: {run: make, outputs: {wheel: w, jar: j, image: i, native: n, wasm: s}}}\ngate: {require: [builds]}\n"
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	keys := regexp.MustCompile(`(?m)^(project|builds|publish|tests|include|triggers):`)
+	found := 0
+	for _, page := range []string{"../../README.md", "../../docs/definition.md", "../../docs/targets.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, block := range blocks.FindAllStringSubmatch(string(text), -1) {
+			definition := block[1]
+			if !keys.MatchString(definition) {
+				continue
+			}
+			found++
+			if !strings.Contains(definition, "project:") {
+				definition = around + definition
+			}
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, definitionName), []byte(definition), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			problems, _, err := lintProblems(dir)
+			if err != nil || len(problems) > 0 {
+				t.Errorf("%s, block %d: %v\n%v", page, i+1, err, fmt.Sprint(problems))
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("found %d definitions, expected at least two", found)
+	}
+}
