@@ -120,7 +120,15 @@ func TestLeftoversAreSwept(t *testing.T) {
 		}
 		w.say(event.PlacesCreated{Task: "job", Attempt: 1, Pool: "linux", Provider: "cloud", Plan: digest, Expires: time.Now().Add(time.Second)})
 	})
+	ahead := time.Now().Add(time.Second)
 	w.start("one", nil)
+	for time.Now().Before(ahead.Add(500 * time.Millisecond)) { // their time passes while they may be in use
+		if len(machines(dir)) == 0 {
+			t.Fatal("the places of an attempt that has not ended were destroyed")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	w.say(event.TaskFinished{Task: "job", Attempt: 1, Pool: "linux", Executor: "gone", Class: release.ClassLost, Outcome: release.Error})
 	await(w, event.PlacesDestroyed{Task: "job", Attempt: 1})
 	if again := machines(dir); len(again) > 0 {
 		t.Errorf("%v are left", again)

@@ -9,20 +9,30 @@ import (
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
-// sweepMost is how long a message about places that were made waits at a time.
-const sweepMost = time.Hour
+// How long a message about places that were made waits at a time.
+const (
+	sweepMost  = time.Hour
+	sweepAgain = 3 * time.Second // while the attempt goes on
+)
 
 // sweep destroys places whose time has passed and that nobody has destroyed: those of an executor that died and did not
-// come back. The message that they were made waits in the stream for that time; one executor of the pool gets it.
+// come back. Places of an attempt that has not ended are in use, whatever the time is. The message that they were made waits
+// in the stream; one executor of the pool gets it.
 func (e *executor) sweep(ctx context.Context, d *bus.Delivery[event.PlacesCreated]) error {
 	p := d.Data
 	ref := event.AttemptRef{Run: d.Event.Run, Task: p.Task, Attempt: p.Attempt}
-	_, err := e.deps.Bus.Get(ctx, event.Root(ref.Run, e.source(), e.now(), event.PlacesDestroyed{Task: p.Task, Attempt: p.Attempt}).Subject())
-	if err == nil || !bus.Empty(err) {
+	if gone, err := e.said(ctx, ref, event.PlacesDestroyed{Task: p.Task, Attempt: p.Attempt}); gone || err != nil {
 		return err
 	}
 	if wait := p.Expires.Sub(e.now()); wait > 0 {
 		return fault.Later(min(wait, sweepMost), "places of provider %s are to be destroyed by %s", p.Provider, p.Expires)
+	}
+	ended, err := e.said(ctx, ref, event.TaskFinished{Task: p.Task, Attempt: p.Attempt})
+	if err != nil {
+		return err
+	}
+	if !ended { // it takes longer than was thought, or this machine's clock is wrong
+		return fault.Later(sweepAgain, "places of provider %s are in use beyond %s", p.Provider, p.Expires)
 	}
 	if _, own, err := e.place.recorded(ref); err != nil || own {
 		return fault.Later(tendRetry, "places of provider %s are destroyed by the executor that made them", p.Provider)
@@ -38,6 +48,15 @@ func (e *executor) sweep(ctx context.Context, d *bus.Delivery[event.PlacesCreate
 		return fault.Later(tendRetry, "cannot destroy places whose time has passed: %w", err)
 	}
 	return e.sayDestroyed(ctx, ref, p.Provider)
+}
+
+// said reports whether the stream has a fact of an attempt.
+func (e *executor) said(ctx context.Context, ref event.AttemptRef, p event.Payload) (bool, error) {
+	_, err := e.deps.Bus.Get(ctx, event.Root(ref.Run, e.source(), e.now(), p).Subject())
+	if bus.Empty(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // sweep makes a workspace as the attempt had one and destroys what it made.
