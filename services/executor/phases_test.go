@@ -148,6 +148,27 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestKeptPlaceIsReleased: who gives the place back is done with the workspace too. What is left of it touches no place
+// any more.
+func TestKeptPlaceIsReleased(t *testing.T) {
+	t.Parallel()
+	w, dir := newWorld(t), t.TempDir()
+	w.start("one", nil)
+	l := w.held("lab", "rack-1")
+	w.dispatch(plan.Task{
+		Run: "exit 3", SkipPhases: []string{"cleanup-first"}, Cleanup: "echo x > " + dir + "/cleaned", Keep: release.Duration(time.Hour),
+		Lease: release.LeaseRequest{Provider: "lab"},
+	}, withLease(l))
+	if f := w.finished(); f.KeptUntil.IsZero() || f.Class != release.ClassCommand {
+		t.Fatalf("got %+v", f)
+	}
+	w.sayFleet(event.LeaseEnded{Provider: "lab", Place: "rack-1", Token: 1, Reason: "ada released it"})
+	w.awaitClean()
+	if _, err := os.Stat(filepath.Join(dir, "cleaned")); err == nil {
+		t.Error("its cleanup ran on a place that is another's")
+	}
+}
+
 // place is the executor's directory, while no executor is there.
 func (w *world) place() *place {
 	return &place{attempts: filepath.Join(w.dir, "attempts"), records: filepath.Join(w.dir, "records")}

@@ -2,7 +2,9 @@ package executor
 
 import (
 	"context"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/bus"
@@ -47,6 +49,7 @@ func (e *executor) tendAll(ctx context.Context) error {
 	case <-e.opened:
 	}
 	for {
+		e.releaseKept(ctx)
 		for _, ref := range e.dueNow() {
 			if err := e.settle(ctx, ref); err != nil {
 				e.log.Error("cannot undo what an attempt did; trying again", "run", ref.Run, "task", ref.Task, "attempt", ref.Attempt, "err", err)
@@ -59,6 +62,33 @@ func (e *executor) tendAll(ctx context.Context) error {
 		case <-time.After(tendPause):
 		}
 	}
+}
+
+// releaseKept makes due what is kept with places that are its own no more: whoever gave them back is done looking.
+func (e *executor) releaseKept(ctx context.Context) {
+	for _, ref := range e.notDue() {
+		r, found, err := e.place.recorded(ref)
+		if err != nil || !found || !r.KeptUntil.After(e.now()) || len(r.Data.Lease.Places) == 0 {
+			continue
+		}
+		lost, _ := (&attempt{e: e, ref: ref, data: r.Data}).holds(ctx) // A stream that does not answer may answer the next time.
+		if lost == nil {
+			continue
+		}
+		r.KeptUntil = e.now()
+		if err := e.place.record(ref, r); err != nil {
+			e.log.Error("cannot end the keeping of a workspace", "run", ref.Run, "task", ref.Task, "attempt", ref.Attempt, "err", err)
+			continue
+		}
+		e.tend(ref, r.KeptUntil)
+	}
+}
+
+// notDue lists the attempts of which something is to be undone later.
+func (e *executor) notDue() []event.AttemptRef {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Keys(e.due))
 }
 
 // settle undoes what an attempt did that is over, and says that it is lost unless somebody has said how it ended.

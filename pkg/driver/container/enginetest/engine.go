@@ -154,7 +154,7 @@ func (e *Engine) importImage() error {
 // Podman is a command of this engine.
 func (e *Engine) Podman(args ...string) *exec.Cmd {
 	cmd := exec.Command("podman", args...)
-	cmd.Env = e.env
+	cmd.Env, cmd.Dir = e.env, e.Dir // where conmon leaves a file when something ran out of memory
 	return cmd
 }
 
