@@ -157,14 +157,22 @@ func (r *resolver) choose() {
 			r.refuse("--select "+shorten(printable(glob), 60), "", "expected a glob on a task's id or name")
 			continue
 		}
-		found := 0
+		found, left := 0, (*task)(nil)
 		for _, t := range r.everyTask() {
-			if t.skipped == "" && t.named(glob) {
+			switch {
+			case !t.named(glob):
+			case t.skipped != "":
+				left = t
+			default:
 				r.keep(keep, t, "selected by "+glob)
 				found++
 			}
 		}
-		if found == 0 {
+		switch {
+		case found > 0:
+		case left != nil:
+			r.refuse("--select "+shorten(printable(glob), 60), "", "%s is left out: %s", left.name, shorten(left.skipped, 300))
+		default:
 			r.refuse("--select "+shorten(printable(glob), 60), nearest(glob, r.taskNames()), "no task has such an id or name")
 		}
 	}
