@@ -44,6 +44,8 @@ func TestCommands(t *testing.T) {
 		{"why <shut>/nosuchtask", 2, []string{"cannot find task"}},
 		{"logs <shut>/test-wheels-3_12", 0, []string{"collected 24 tests", "AssertionError"}},
 		{"logs <shut>/test-wheels-3_12 --from-line 2 --json", 0, []string{`{"task":"test-wheels-3_12","line":2,"text":"collected 24 tests"}`}},
+		{"logs <shut>/test-wheels-3_12 --tail 1 --json", 0, []string{`"line":33,`}},
+		{"logs <shut>/test-wheels-3_12 --tail 900 --json", 0, []string{`"line":1,`}},
 		{"logs <shut>/test-jar --attempt 1", 0, []string{"No space left on device"}},
 		{"logs <shut>/test-jar --attempt 9", 2, []string{"cannot find this attempt"}},
 		{"logs <shut>", 0, []string{"test-wheels-3_12 ", " | collected 24 tests", "test-jar #2 "}},

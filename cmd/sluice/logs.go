@@ -23,6 +23,7 @@ type logOptions struct {
 	follow  bool
 	attempt int32
 	from    int64
+	tail    int64 // lines from the end; 0 means all
 }
 
 func logsCommand() *cobra.Command {
@@ -39,6 +40,8 @@ func logsCommand() *cobra.Command {
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the task, or the run, ends")
 	f.Int32Var(&o.attempt, "attempt", 0, "of the task (default: the last)")
 	f.Int64Var(&o.from, "from-line", 1, "first line to print")
+	f.Int64Var(&o.tail, "tail", 0, "only the last lines of each log, so many")
+	c.MarkFlagsMutuallyExclusive("tail", "from-line")
 	c.PreRunE = func(_ *cobra.Command, args []string) error { return o.check(args) }
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		run, task, err := s.runTask(ctx, args)
@@ -63,6 +66,8 @@ func (o logOptions) check(args []string) error {
 		return usage("--attempt is %d, expected at least 1", o.attempt)
 	case o.attempt != 0 && (len(args) == 0 || !strings.Contains(args[0], "/")):
 		return usage("--attempt is of a task: sluice logs RUN/TASK --attempt %d", o.attempt)
+	case o.tail < 0:
+		return usage("--tail is %d, expected at least 1", o.tail)
 	default:
 		return positive("--from-line", o.from)
 	}
@@ -77,8 +82,15 @@ type source struct {
 
 // log prints one log.
 func (s *session) log(ctx context.Context, p *printer, run release.RunID, from source, o logOptions) error {
-	n := o.from - 1
-	return s.Log(ctx, client.LogQuery{Run: run, Task: from.task, Attempt: from.attempt, From: o.from, Follow: o.follow},
+	q := client.LogQuery{Run: run, Task: from.task, Attempt: from.attempt, From: o.from, Follow: o.follow}
+	if o.tail > 0 {
+		var err error
+		if q.From, err = s.LogTail(ctx, q, o.tail); err != nil {
+			return err
+		}
+	}
+	n := q.From - 1
+	return s.Log(ctx, q,
 		func(line string) error {
 			n++
 			return p.print(from, n, line)

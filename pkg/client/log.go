@@ -49,6 +49,24 @@ func (c *Client) Log(ctx context.Context, q LogQuery, fn func(line string) error
 	}
 }
 
+// LogTail is the number of the first of a log's last n lines.
+func (c *Client) LogTail(ctx context.Context, q LogQuery, n int64) (int64, error) {
+	query := url.Values{"tail": {strconv.FormatInt(n, 10)}}
+	number(query, "attempt", uint64(max(0, q.Attempt)))
+	answer, err := c.send(ctx, call{
+		method: http.MethodHead, path: []string{"runs", string(q.Run), "tasks", string(q.Task), "log"}, query: query, accept: "text/plain",
+	})
+	if err != nil {
+		return 0, err
+	}
+	_ = answer.Body.Close() // it is empty
+	from, err := strconv.ParseInt(answer.Header.Get("Sluice-Line"), 10, 64)
+	if err != nil {
+		return 0, fault.New(fault.Invalid, "cannot read the end of the log: the server does not say where it begins; it is older than this command")
+	}
+	return from, nil
+}
+
 func (c *Client) readLog(ctx context.Context, q *LogQuery, fn func(string) error) error {
 	query := url.Values{"from_line": {strconv.FormatInt(q.From, 10)}}
 	number(query, "attempt", uint64(max(0, q.Attempt)))

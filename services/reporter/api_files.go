@@ -141,10 +141,23 @@ func (a *api) taskLog(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q.From = int64(from)
+	tail, err := number(r, "tail", 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	if tail > 0 {
+		if q.From, err = a.logs.Tail(r.Context(), q, int64(tail)); err != nil {
+			return err
+		}
+	}
 	h := w.Header()
+	h.Set("Sluice-Line", strconv.FormatInt(q.From, 10))
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Sluice-Attempt", strconv.Itoa(int(q.Attempt)))
 	fileHeaders(h)
+	if r.Method == http.MethodHead {
+		return nil // who wants to know where the tail begins
+	}
 	return a.logs.Text(r.Context(), w, q)
 }

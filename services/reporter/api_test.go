@@ -238,7 +238,7 @@ func endedLogs(t *testing.T, w *world) {
 		t.Fatalf("the log has %d lines as %s:\n%s", len(lines), header.Get("Content-Type"), whole)
 	}
 	for path, want := range map[string]string{
-		log + "?from_line=30": strings.Join(lines[29:], ""), log + "?from_line=1000": "", log + "?follow=1&from_line=33": lines[32],
+		log + "?from_line=30": strings.Join(lines[29:], ""), log + "?from_line=1000": "", log + "?tail=4": strings.Join(lines[29:], ""), log + "?tail=1000": whole, log + "?follow=1&from_line=33": lines[32],
 	} {
 		if _, got := w.get("/api/v1" + path); got != want {
 			t.Errorf("%s gives %q, want %q", path, got, want)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -61,6 +62,26 @@ func (l *Logs) Read(ctx context.Context, q LogQuery, fn func(Piece) error) error
 		}
 	}
 	return l.archived(ctx, attempt, next)
+}
+
+// Tail is the first of the last n lines. Of an attempt that runs, it counts what was printed so far.
+func (l *Logs) Tail(ctx context.Context, q LogQuery, n int64) (int64, error) {
+	attempt, err := l.attempt(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	lines := attempt.LogLines
+	if attempt.Finished.IsZero() {
+		q.From, q.Follow = 1, false
+		err = l.Read(ctx, q, func(p Piece) error {
+			lines = p.Line + int64(bytes.Count(p.Text, []byte{'\n'}))
+			if p.Text[len(p.Text)-1] == '\n' {
+				lines-- // nothing stands on the next line yet
+			}
+			return nil
+		})
+	}
+	return max(1, lines-n+1), err
 }
 
 func (l *Logs) attempt(ctx context.Context, q LogQuery) (readmodel.Attempt, error) {
