@@ -47,8 +47,10 @@ func (l *lab) start(tasks ...plan.Task) {
 			}
 		}
 	}
-	l.begin(l.run, release.Change{Kind: release.PullRequest, Repo: "yard/yard", Ref: "refs/pull/7/head", Branch: "master", Number: 7,
-		Commit: release.Commit(release.DigestOf([]byte(l.run)).Hex()[:40])}, tasks)
+	l.begin(l.run, release.Change{
+		Kind: release.PullRequest, Repo: "yard/yard", Ref: "refs/pull/7/head", Branch: "master", Number: 7,
+		Commit: release.Commit(release.DigestOf([]byte(l.run)).Hex()[:40]),
+	}, tasks)
 }
 
 // touch tells scripts that wait for a file to go on.

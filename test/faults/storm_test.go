@@ -150,8 +150,10 @@ func (s *storm) draw() {
 	}
 	s.blows = append(s.blows, blow{part: "nats", after: 300 + r.IntN(500), signal: syscall.SIGKILL})
 	change := func(run release.RunID) release.Change {
-		return release.Change{Kind: release.PullRequest, Repo: "yard/yard", Ref: "refs/pull/7/head", Branch: "master", Number: 7,
-			Commit: release.Commit(release.DigestOf([]byte(run)).Hex()[:40])}
+		return release.Change{
+			Kind: release.PullRequest, Repo: "yard/yard", Ref: "refs/pull/7/head", Branch: "master", Number: 7,
+			Commit: release.Commit(release.DigestOf([]byte(run)).Hex()[:40]),
+		}
 	}
 	wiped := change(s.wiped)
 	wiped.Number, wiped.Ref = 8, "refs/pull/8/head"
@@ -247,8 +249,10 @@ func (s *storm) strike(b blow, heard int, back map[int][]func()) {
 
 // supersede makes one run stale.
 func (s *storm) supersede() {
-	change := release.Change{Kind: release.PullRequest, Repo: "yard/yard", Ref: "refs/pull/7/head", Branch: "master", Number: 7,
-		Commit: release.Commit(release.DigestOf([]byte(s.fresh)).Hex()[:40])}
+	change := release.Change{
+		Kind: release.PullRequest, Repo: "yard/yard", Ref: "refs/pull/7/head", Branch: "master", Number: 7,
+		Commit: release.Commit(release.DigestOf([]byte(s.fresh)).Hex()[:40]),
+	}
 	k := kinds()[0]
 	k.task.ID = "quick"
 	s.begin(s.fresh, change, []plan.Task{s.task(k.task, 1)})
