@@ -45,3 +45,22 @@ func TestDefinitionsOfDocs(t *testing.T) {
 		t.Errorf("found %d definitions, expected at least two", found)
 	}
 }
+
+// TestInstallationOfDocs reads the file that the page shows as `sluice up` reads it: no key of it is unknown.
+func TestInstallationOfDocs(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operate/installation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	name := filepath.Join(t.TempDir(), "installation.yaml")
+	if err := os.WriteFile(name, []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := readInstallation(name)
+	if err != nil || len(in.Projects) == 0 || len(in.Builder.Includes) != 1 {
+		t.Errorf("%v: %+v", err, in)
+	}
+}
