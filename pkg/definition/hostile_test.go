@@ -69,6 +69,7 @@ func hostileTexts() map[string]string {
 		"folded templates":   fill("project: x\nbuilds: {a: {matrix: {p: [1]}, run: \"", "{{\\u0020q }}", "\"}}"),
 		"matrix values":      count("project: x\nbuilds: {a: {run: x, matrix: {p: [", "#,", "]}}}"),
 		"included keys":      count("project: x\nbuilds: {a: {run: x, matrix: {include: [", "{k#: 1},", "]}}, b: {run: x, needs: [a], matrix: {k1: [1,2,3]}}}"),
+		"included rows":      rowsOfKeys(),
 		"excludes":           "project: x\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds: {a: {run: x, matrix: {a: $d, b: $d, c: $d, d: $d, exclude: [" + strings.Repeat("{a: x},", 60_000) + "]}}}",
 		"pools":              count("project: x\npools: [", "{name: p#, match: [\"a=#\", \"b=#\"]},", "]\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds: {a: {run: x, matrix: {a: $d, b: $d, c: $d, d: $d}}}"),
 		"edges":              "project: x\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds:\n  a: {run: x, matrix: {a: $d, b: $d, c: $d, d: $d}}\n  b: {run: x, needs: [a], matrix: {e: $d, f: $d, g: $d, h: $d}}\n",
@@ -89,6 +90,11 @@ func hostileTexts() map[string]string {
 		"braces in a row":    "project: x\nbuilds: {a: {run: x, matrix: {p: [\"" + strings.Repeat("{a,a}", 60) + "\"]}, outputs: {o: \"{{ p }}\"}}}\n",
 		"regular expression": "project: x\nbuilds: {a: {run: x, if: \"'" + strings.Repeat("a", 2000) + "'.matches('(a*)*(a*)*(a*)*b')\"}}\n",
 	}
+}
+
+// rowsOfKeys is a matrix of as many rows as fit, of a few keys each.
+func rowsOfKeys() string {
+	return count("project: x\nbuilds: {a: {run: x, matrix: {include: [", "{k1: #, k2: #, k3: #}, {k4: #}, {k99: #},", "]}}, b: {run: x, needs: [{job: a, optional: true}], matrix: {k1: [1,2,3]}}}\ngate: {require: [builds]}")
 }
 
 // most is as many jobs as there may be.

@@ -44,6 +44,26 @@ func (m *Matrix) decode(d *decoder, n ast.Node) {
 			m.Axes = append(m.Axes, axis)
 		}
 	}
+	m.bound(d, n)
+}
+
+// maxAxes bounds the different keys of one matrix: every row is asked for every key.
+const maxAxes = 100
+
+func (m *Matrix) bound(d *decoder, n ast.Node) {
+	names := map[string]bool{}
+	for _, a := range m.Axes {
+		names[a.Name] = true
+	}
+	for _, row := range m.Include {
+		for _, e := range row {
+			names[e.Name] = true
+		}
+	}
+	if len(names) > maxAxes {
+		d.fail(n, "", "a matrix has %d different keys, expected at most %d", len(names), maxAxes)
+		m.Axes, m.Include = nil, nil
+	}
 }
 
 func (*Matrix) shape() shape { return matrixShape(true) }

@@ -104,10 +104,10 @@ func referenceTail() string {
 		"is an error, not false.\n\n" +
 		"## Limits\n\n" +
 		fmt.Sprintf("| what | at most |\n|---|---|\n| size of the text | %d KiB |\n| levels of nesting | %d |\n| keys of one map | %d |\n"+
-			"| values, aliases expanded | %d |\n| length of a glob, combinations of its braces | %d, %d |\n| different conditions | %d |\n| tasks | %d |\n| needs of all tasks together | %d |\n"+
+			"| values, aliases expanded | %d |\n| length of a glob, combinations of its braces | %d, %d |\n| different conditions | %d |\n| keys of one matrix | %d |\n| tasks | %d |\n| needs of all tasks together | %d |\n"+
 			"| text of all tasks together | %d MiB |\n| duration | 30d |\n| retries of one class | %d |\n"+
 			"| files included, bytes of them, files within each other | %d, %d MiB, %d |\n| measurements of one sequence | %d |\n",
-			maxSize>>10, maxDepth, maxKeys, maxNodes, maxGlob, maxAlternatives, maxConditions, maxTasks, maxEdges, maxBytes>>20, maxRetries, maxFiles, maxIncluded>>20, maxNesting, maxVariants)
+			maxSize>>10, maxDepth, maxKeys, maxNodes, maxGlob, maxAlternatives, maxConditions, maxAxes, maxTasks, maxEdges, maxBytes>>20, maxRetries, maxFiles, maxIncluded>>20, maxNesting, maxVariants)
 }
 
 func reference() string {
