@@ -22,6 +22,8 @@ func scenes() []scene {
 		{"A nightly: 142 steps, one cluster that cannot be made at first, an unstable test, a flaky one", nightly},
 		{"A release branch with a test that is broken: the gate stays shut", shutGate},
 		{"The same branch, mended: forty wheels, seven images, a JAR, tested by 313 tests and published once", openGate},
+		{"A test that somebody broke eight commits ago: the bisection names the commit", bisected},
+		{"A test that is jailed: the weekly leaves it out, and says until when and who repairs it", jailed},
 	}
 }
 
@@ -95,11 +97,11 @@ const (
 )
 
 func nightly(ctx context.Context, w *world, s *sluice) error {
-	if _, err := w.push(ctx, "master", "rayish: the state of November"); err != nil {
+	commit, err := w.push(ctx, "master", "rayish: the state of November")
+	if err != nil {
 		return err
 	}
-	// The push itself starts a run of everything; the nightly is what this scene is about.
-	if _, _, err := s.do(ctx, "cancel", "latest", "--reason", "only the nightly is wanted"); err != nil {
+	if err := s.cancel(ctx, commit); err != nil { // the push itself starts a run of everything
 		return err
 	}
 	if err := w.cast(noCapacity+" 0.05 cluster:1 0", unstable+" 0.05 1", flaky+" 0.05 1 0"); err != nil {
@@ -148,17 +150,17 @@ func (s *sluice) trigger(ctx context.Context, branch string, params ...string) (
 	return answer.Run, nil
 }
 
-const branch = "releases/2.40.0"
+const releaseBranch = "releases/2.40.0"
 
 func shutGate(ctx context.Context, w *world, s *sluice) error {
 	if err := w.cast(broken + " 0.05 1"); err != nil {
 		return err
 	}
-	commit, err := w.push(ctx, branch, "core: quicker queues")
+	commit, err := w.push(ctx, releaseBranch, "core: quicker queues")
 	if err != nil {
 		return err
 	}
-	d, err := s.expect(ctx, runOf(commit), 1)
+	d, err := s.expect(ctx, runOf(releaseBranch, commit), 1)
 	if err != nil {
 		return err
 	}
@@ -179,11 +181,11 @@ func openGate(ctx context.Context, w *world, s *sluice) error {
 	if err := w.cast("# all pass"); err != nil {
 		return err
 	}
-	commit, err := w.push(ctx, branch, "core: queues that are right, too")
+	commit, err := w.push(ctx, releaseBranch, "core: queues that are right, too")
 	if err != nil {
 		return err
 	}
-	d, err := s.expect(ctx, runOf(commit), 0)
+	d, err := s.expect(ctx, runOf(releaseBranch, commit), 0)
 	if err != nil {
 		return err
 	}
@@ -196,8 +198,8 @@ func openGate(ctx context.Context, w *world, s *sluice) error {
 	return w.prove(ctx, commit)
 }
 
-// runOf is the run of a push to the release branch.
-func runOf(commit string) string {
+// runOf is the run of a push to a branch.
+func runOf(branch, commit string) string {
 	return string(release.Change{Kind: release.Push, Repo: repo, Ref: "refs/heads/" + branch, Commit: release.Commit(commit)}.RunID())
 }
 

@@ -33,6 +33,7 @@ projects:
     branches: [master, "releases/*"]
     release_refs: [refs/heads/master, "refs/heads/releases/*"]
     secrets: [HOOK]
+    health: {owner: release}
 executors:
   - pool: default
     slots: %[4]d
