@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -171,5 +172,33 @@ func TestExecutorsThatEndLetGo(t *testing.T) {
 				t.Errorf("%d executors said that they drain, want 1", n)
 			}
 		})
+	}
+}
+
+// TestADrainingHolderKeepsItsPlace: what holds a place is not given to others while its executor, which is to end, still
+// works there.
+func TestADrainingHolderKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "drained")
+	l.executor("red1", fmt.Sprintf(", drain: 10m, notice: {file: %s/state/notice}", l.dir))
+	free := plan.Task{ID: "free", Run: `say test; while ! test -e "$STATE/done"; do sleep 0.05; done`}
+	held := plan.Task{ID: "held", Lease: release.LeaseRequest{Provider: "lab"}, Run: `begin; while ! test -e "$STATE/done"; do sleep 0.05; done; end`}
+	l.start(free, held)
+	l.awaits("test RUN free 1")
+	l.awaits("begin RUN held 1 p1=1")
+	l.executor("red2", "")
+	l.touch("notice")
+	l.awaits("test RUN free 2")                        // what holds nothing has moved
+	l.eventually("the first attempts", func() string { // and so long that it would have been told to the other too
+		if left := attempts(1, l.run); slices.ContainsFunc(left, func(p string) bool { return strings.Contains(p, "say test") }) {
+			return strings.Join(left, "\n")
+		}
+		return ""
+	})
+	l.touch("done")
+	l.finished(2)
+	l.awaits("clean PLACE clean 2 p1=2")
+	if got := l.ledger(); strings.Index(got, "end RUN held 1 p1=1\n") > strings.Index(got, "clean ") || strings.Contains(got, "held 2") {
+		t.Errorf("the ledger has\n%s", got)
 	}
 }

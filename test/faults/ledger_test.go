@@ -130,7 +130,8 @@ func (s *storm) judgeHolders(ledger []entry) {
 	s.t.Helper()
 	silent := map[event.AttemptRef]bool{}
 	for _, e := range s.seen {
-		if f, ok := e.Data.(event.TaskFinished); ok && strings.HasPrefix(e.Source, "/test-scheduler/") {
+		f, ok := e.Data.(event.TaskFinished)
+		if ok && strings.HasPrefix(e.Source, "/test-scheduler/") && !strings.Contains(f.Reason, "draining") {
 			silent[event.AttemptRef{Run: e.Run, Task: f.Task, Attempt: f.Attempt}] = true
 		}
 	}
