@@ -14,8 +14,10 @@ import (
 func lintCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint [DIR]",
-		Short: "Check a definition, and that it resolves for a push, a pull request and a manual run",
-		Long: "Lint checks the definition in DIR (default .), and that it resolves for a push, a pull request and a manual run.\n" +
+		Short: "Check a definition, and that it resolves for what will be asked of it",
+		Long: "Lint checks the definition in DIR (default .), and that it resolves for a push, a pull request, a manual run and\n" +
+			"the times of its schedules. It prints every error at once, and warnings where there is none: what is never run, is used\n" +
+			"by nothing, takes nothing because another does before, and secrets that runs of pull requests do not get.\n" +
 			"Where a file sluice.changed.test stands beside it, its lines \"PATH: JOB..\" tell which jobs the rules of changed\n" +
 			"are to name for a path (\"PATH: *\" every job, \"PATH:\" none), and each that does not hold is a problem.",
 		Args: arguments(cobra.MaximumNArgs(1)),
@@ -100,5 +102,16 @@ func lintChanges(def *definition.Definition) []release.Change {
 	push, pull, manual := c, c, c
 	push.Kind, manual.Kind = release.Push, release.Manual
 	pull.Kind, pull.Number, pull.Ref = release.PullRequest, 1, "refs/pull/1/head"
-	return []release.Change{push, pull, manual}
+	out := []release.Change{push, pull, manual}
+	for _, s := range def.Triggers.Schedule[:min(len(def.Triggers.Schedule), lintSchedules)] {
+		c.Kind, c.Parameters = release.Schedule, map[string]string{"schedule": s.Name.Value}
+		for _, e := range s.With {
+			c.Parameters[e.Name] = e.Value.Value
+		}
+		out = append(out, c)
+	}
+	return out
 }
+
+// lintSchedules is for how many schedules the plan is tried.
+const lintSchedules = 10
