@@ -90,6 +90,9 @@ func (t Trigger) matches(name, what, value string, globs []Text, fallback []stri
 			return true, fmt.Sprintf("%s %s matches %s of %s", what, value, glob, name)
 		}
 	}
+	if len(given) == 0 {
+		return false, fmt.Sprintf("%s names no %s, so %q starts none", name, what, value)
+	}
 	return false, fmt.Sprintf("%s %q matches none of %q of %s", what, value, given, name)
 }
 
