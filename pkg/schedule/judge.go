@@ -127,7 +127,7 @@ func (s *State) judgeNext(t *task, a *attempt) judgement {
 		switch {
 		case a.dispatched.set():
 			j.phase = dispatched
-		case s.now < t.notBefore(a):
+		case s.now < t.notBefore(a) && !s.stepped(a, t.notBefore(a)):
 			j.phase, j.since, j.wake = delayed, a.delayed.at, t.notBefore(a)
 			return j
 		}

@@ -170,6 +170,12 @@ func (t *task) notBefore(a *attempt) stamp {
 	return min(a.until, max(a.delayed.at, 1).plus(wait))
 }
 
+// stepped reports whether the clock was set back by more than an attempt was to wait, since it began to: nobody can tell
+// how long that is ago, and it is not made to wait for the clock.
+func (s *State) stepped(a *attempt, until stamp) bool {
+	return a.delayed.at > s.now && a.delayed.at.since(s.now) > until.since(a.delayed.at)
+}
+
 func spent(a *attempt, policy release.Retry) string {
 	what := fmt.Sprintf("attempt %d ended as %s%s", a.n, a.class, because(a.reason))
 	switch {
