@@ -112,7 +112,11 @@ func (p *progress) finished(d event.TaskFinished) string {
 	}
 	if d.Outcome == release.Success {
 		p.done++
-		return fmt.Sprintf("✓ %s (%.1fs, %d of %d)", p.name(d.Task), took.Seconds(), p.done, p.total)
+		retried := ""
+		if d.Attempt > 1 {
+			retried = fmt.Sprintf(" passed on attempt %d", d.Attempt)
+		}
+		return fmt.Sprintf("✓ %s%s (%.1fs, %d of %d)", p.name(d.Task), retried, took.Seconds(), p.done, p.total)
 	}
 	text := fmt.Sprintf("✗ %s, attempt %d: %s: %s (%.1fs)", p.name(d.Task), d.Attempt, d.Class, d.Reason, took.Seconds())
 	for i, f := range d.Failures {

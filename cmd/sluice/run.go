@@ -25,9 +25,13 @@ import (
 type runOptions struct {
 	builder builder.Config
 	level   string
+	config  string
 	keep    string
 	shell   bool
 }
+
+// laptopPool is the pool of every task: a laptop stands for all of them.
+const laptopPool = "default"
 
 // The value of --keep when it names no directory, and how long what failed is left in it.
 const (
@@ -47,6 +51,8 @@ func runCommand() *cobra.Command {
 	}
 	c.Long = c.Short + ".\n" +
 		"A terminal shows what runs as bars; elsewhere each event is a line, with --json an object on a line.\n" +
+		"Every task runs on this machine, whatever its pool: as a process, or as the driver in --config says, such as in\n" +
+		"containers. Secrets and places of an installation come from there as well.\n" +
 		"--keep leaves the workspaces of what failed, with events, blobs and logs; what the tasks would clean up after\n" +
 		"themselves is then not cleaned. --shell opens a shell in each workspace that failed, before it is cleaned.\n" +
 		"Exits with the outcome: 0 success, 1 failure, 2 error, 3 cancelled."
@@ -56,6 +62,7 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.builder.Environment, "env", "", "environment")
 	f.StringArrayVar(&o.builder.Select, "select", nil, "run only tasks whose id or name matches the glob, and what they need")
 	o.builder.Includes = []string{"**"} // who runs this may read what git lets them
+	f.StringVar(&o.config, "config", "", "file of an installation: its first executor's driver, its providers, limits and secrets are used here")
 	f.StringVar(&o.keep, "keep", "", "leave workspaces of what failed, events, blobs and logs in a new directory, or in --keep=DIR")
 	f.Lookup("keep").NoOptDefVal = keepSomewhere
 	f.BoolVar(&o.shell, "shell", false, "open a shell in the workspace of what failed; on a terminal only")
@@ -74,6 +81,10 @@ func (o runOptions) run(ctx context.Context, dir string, out, talk io.Writer, js
 	if err != nil {
 		return err
 	}
+	given, err := readInstallation(o.config)
+	if err != nil {
+		return exitWith(2, err)
+	}
 	scratch, cleanup, err := o.scratch(talk)
 	if err != nil {
 		return exitWith(2, err)
@@ -83,7 +94,7 @@ func (o runOptions) run(ctx context.Context, dir string, out, talk io.Writer, js
 	if err != nil {
 		return exitWith(2, err)
 	}
-	p, err := newPlatform(ctx, o.installation(scratch, guest), log, builder.Name, scheduler.Name, executor.Name)
+	p, err := newPlatform(ctx, o.installation(scratch, given, guest), log, builder.Name, scheduler.Name, executor.Name)
 	if err != nil {
 		return exitWith(2, err)
 	}
@@ -96,13 +107,25 @@ func (o runOptions) run(ctx context.Context, dir string, out, talk io.Writer, js
 	return p.follow(ctx, change, show)
 }
 
-// installation is the platform of one run.
-func (o runOptions) installation(scratch string, guest *guest) *installation {
+// installation is the platform of one run: of the file that --config names it has the driver of the first executor, the
+// providers, the limits and the secrets.
+func (o runOptions) installation(scratch string, given *installation, guest *guest) *installation {
 	member := executor.Config{}
+	if len(given.Executors) > 0 {
+		member.Driver, member.Environment, member.Slots = given.Executors[0].Driver, given.Executors[0].Environment, given.Executors[0].Slots
+	}
+	member.Pool, o.builder.Pool = laptopPool, laptopPool
+	for i := range given.Providers {
+		given.Providers[i].Pool = laptopPool
+		o.builder.Providers = append(o.builder.Providers, given.Providers[i].Name)
+	}
 	if o.keep != "" {
 		member.Keep = keepFor
 	}
-	in := &installation{Dir: scratch, Listen: "127.0.0.1:0", NATS: natsSide{Listen: "off"}, Builder: o.builder}
+	in := &installation{
+		Dir: scratch, Listen: "127.0.0.1:0", NATS: natsSide{Listen: "off"}, Builder: o.builder, Secrets: given.Secrets,
+		Providers: given.Providers, Scheduler: given.Scheduler,
+	}
 	if guest != nil {
 		member.Failed = guest.enter
 		in.Scheduler.Phase = keepFor // a person may look around for long

@@ -52,8 +52,38 @@ func TestBars(t *testing.T) {
 // failing is a checkout whose one task fails and leaves something.
 func failing(t *testing.T) string {
 	t.Helper()
+	return defined(t, "project: p\nbuilds:\n  a:\n    run: echo left > left; echo said; exit 3\n")
+}
+
+// TestRunStandsForEveryPool: what other pools would run is run here, and places come from the file that --config names.
+func TestRunStandsForEveryPool(t *testing.T) {
+	t.Parallel()
+	dir := defined(t, `project: p
+pools: [{name: gpu}]
+builds:
+  a:
+    lease: {from: lab}
+    retry: {command: {limit: 1, wait: 10ms}}
+    run: echo "on $SLUICE_PLACE_NAMES"; test $SLUICE_ATTEMPT = 2
+gate: {require: [builds]}
+`)
+	got := sluice(t, "run", dir)
+	if got.code != 1 || !strings.Contains(got.out, "it leases places of lab, which neither the definition nor --config offers") {
+		t.Errorf("without places: exit %d:\n%s%s", got.code, got.out, got.talk)
+	}
+	config := filepath.Join(t.TempDir(), "installation.yaml")
+	must(t, os.WriteFile(config, []byte("providers: [{name: lab, pool: lab, places: [{name: rack-1}]}]\n"), 0o600))
+	got = sluice(t, "run", dir, "--config", config)
+	if got.code != 0 || !strings.Contains(got.out, "| on rack-1") || !strings.Contains(got.out, "✓ a passed on attempt 2") {
+		t.Errorf("with places: exit %d:\n%s%s", got.code, got.out, got.talk)
+	}
+}
+
+// defined is a repository with a definition.
+func defined(t *testing.T, definition string) string {
+	t.Helper()
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "sluice.yaml"), []byte("project: p\nbuilds:\n  a:\n    run: echo left > left; echo said; exit 3\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "sluice.yaml"), []byte(definition), 0o600))
 	for _, args := range [][]string{{"init", "-q", "-b", "master"}, {"add", "."}, {"-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "x"}} {
 		out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
 		if err != nil {

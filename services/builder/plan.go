@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
@@ -102,7 +103,33 @@ func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Pla
 		return nil, rejected(change, err), nil
 	}
 	b.restrict(p)
+	if err := b.gather(p); err != nil {
+		return nil, rejected(change, err), nil
+	}
 	return p, nil, nil
+}
+
+// gather sends every task to the one pool that there is. What the task's own pool says of it, such as an image, stays.
+// Places that nobody offers here would be waited for in vain.
+func (b *builder) gather(p *plan.Plan) error {
+	if b.config.Pool == "" {
+		return nil
+	}
+	offered := slices.Clone(b.config.Providers)
+	for _, own := range p.Providers {
+		offered = append(offered, own.Name)
+	}
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if from := t.Lease.Provider; from != "" && !slices.Contains(offered, from) {
+			return fault.New(fault.Invalid, "cannot run %s here: it leases places of %s, which neither the definition nor --config offers; "+
+				"name the installation's file with --config, or run other tasks with --select", t.Name, from)
+		}
+		if t.Pool != b.config.Pool {
+			t.Pool, t.Why = b.config.Pool, t.Why+"; it runs here, where there is no other pool than "+b.config.Pool
+		}
+	}
+	return nil
 }
 
 // load reads the text of a definition with what it includes, of the same commit or of repositories that the

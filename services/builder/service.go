@@ -18,6 +18,8 @@ type Config struct {
 	Presets     []string `yaml:"-"`           // of every plan: `sluice run --preset`
 	Set         []string `yaml:"-"`           // of every plan: `sluice run --set`
 	Select      []string `yaml:"-"`           // of every plan: `sluice run --select`
+	Pool        string   `yaml:"-"`           // of every task, since there is no other; each goes to its own when empty
+	Providers   []string `yaml:"-"`           // with Pool: those of the installation
 	Planners    int      `yaml:"planners"`    // changes planned at once; 2 when 0
 
 	// Includes are globs of the URLs of repositories whose files definitions may include, beside those of their own
