@@ -64,3 +64,13 @@ func TestInstallationOfDocs(t *testing.T) {
 		t.Errorf("%v: %+v", err, in)
 	}
 }
+
+// TestExamplesLint lints whole definitions as their users do, with the options of the targets that there are.
+func TestExamplesLint(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"../../examples/polyglot", "../../pkg/definition/testdata/rayish-push.yaml"} {
+		if problems, warnings, err := lintProblems(name); err != nil || len(problems) > 0 || len(warnings) > 0 {
+			t.Errorf("%s: %v\n%v\n%v", name, err, problems, warnings)
+		}
+	}
+}
