@@ -30,6 +30,7 @@ type puller struct {
 	route    *Route
 	consumer string
 	inbox    string
+	sub      *nats.Subscription
 	handle   func(pulled)
 	free     chan struct{}
 	busy     sync.WaitGroup
@@ -43,7 +44,7 @@ type puller struct {
 func (b *Bus) newPuller(service string, r *Route, handle func(pulled)) *puller {
 	workers := max(1, r.Workers)
 	p := &puller{
-		bus: b, route: r, consumer: r.Durable(service), inbox: b.conn.NewInbox(), handle: handle,
+		bus: b, route: r, consumer: r.Durable(service), handle: handle,
 		free: make(chan struct{}, workers),
 	}
 	p.release(workers)
@@ -52,28 +53,53 @@ func (b *Bus) newPuller(service string, r *Route, handle func(pulled)) *puller {
 
 // run asks and works until ctx ends and every worker is done.
 func (p *puller) run(ctx context.Context) error {
-	sub, err := p.bus.conn.Subscribe(p.inbox, p.take)
-	if err != nil {
-		return fault.New(fault.Transient, "cannot hear the consumer %s: %w", p.consumer, err)
+	if err := p.subscribe(); err != nil {
+		return err
 	}
 	connected := p.bus.conn.StatusChanged(nats.CONNECTED)
 	defer p.bus.conn.RemoveStatusListener(connected)
 	watch := time.NewTicker(pullWait)
 	defer watch.Stop()
+	var shut <-chan struct{} // of the gate, since the last request
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
+		case <-shut:
+			shut = nil
+			if err := p.recall(); err != nil {
+				return err
+			}
 		case <-connected:
 			p.forget() // the server forgot them too
 		case now := <-watch.C:
 			p.expire(now)
 		case <-p.free:
 			p.request(ctx, 1+p.more())
+			if p.route.Shut != nil {
+				shut = p.route.Shut()
+			}
 		}
 	}
-	_ = sub.Unsubscribe() // the connection may be closed, which ends it as well
+	_ = p.sub.Unsubscribe() // the connection may be closed, which ends it as well
 	p.end()
 	return nil
+}
+
+// subscribe hears the messages that are asked for from now on.
+func (p *puller) subscribe() (err error) {
+	p.inbox = p.bus.conn.NewInbox()
+	if p.sub, err = p.bus.conn.Subscribe(p.inbox, p.take); err != nil {
+		return fault.New(fault.Transient, "cannot hear the consumer %s: %w", p.consumer, err)
+	}
+	return nil
+}
+
+// recall takes back what was asked for: the server forgets a request that nobody hears any more. A message that is on
+// its way goes to another process when its time to be acknowledged has passed.
+func (p *puller) recall() error {
+	_ = p.sub.Unsubscribe() // of a connection that is closed
+	p.forget()
+	return p.subscribe()
 }
 
 // more takes the other workers that are free too.

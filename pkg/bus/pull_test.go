@@ -91,3 +91,57 @@ func TestARouteGoesOnWhenTheServerWasRestarted(t *testing.T) {
 	}
 	goOn <- struct{}{}
 }
+
+func TestAShutGateTakesBackWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	b := start(t, Options{})
+	tasks := make(chan release.TaskID, 10)
+	shut, open := make(chan struct{}), make(chan struct{})
+	r := Work("gated", nil, func(_ context.Context, d *Delivery[event.TaskRequested]) error {
+		tasks <- d.Data.Task
+		return nil
+	}, Workers(2), Gate(func(ctx context.Context) {
+		select {
+		case <-shut:
+			select {
+			case <-open:
+			case <-ctx.Done():
+			}
+		default:
+		}
+	}, func() <-chan struct{} {
+		select {
+		case <-open:
+			return nil // it stays open
+		default:
+			return shut
+		}
+	}))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- b.Serve(ctx, "test", testSource, r) }()
+	waiting := func(n int) {
+		t.Helper()
+		eventually(t, func() (StreamStatus, bool) {
+			s, err := b.StreamStatus(t.Context(), Facts)
+			return s, err == nil && len(s.Consumers) == 1 && s.Consumers[0].Waiting == n
+		})
+	}
+	waiting(1)
+	close(shut)
+	waiting(0)
+	publish(t, b, requested("later"))
+	select {
+	case task := <-tasks:
+		t.Errorf("%s came although the gate is shut", task)
+	default:
+	}
+	close(open)
+	if task := next(t, tasks); task != "later" {
+		t.Errorf("%s came, want later", task)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -25,8 +25,11 @@ type Route struct {
 	Endpoint endpoint.Endpoint
 
 	// Gate, when set, is asked before each request for a message and blocks while the service can take none, or until
-	// ctx ends. A message that was asked for before may still come.
+	// ctx ends.
 	Gate func(ctx context.Context)
+	// Shut, when set, is asked after each request for a channel that closes when the gate does: what was asked for and has
+	// not come is taken back, so that it goes to another process at once. Once the gate is open again it is another channel.
+	Shut func() <-chan struct{}
 }
 
 // Option changes a route as it is made.
@@ -44,8 +47,10 @@ func Grace(d time.Duration) Option { return func(r *Route) { r.Grace = d } }
 // Key narrows a route to events whose key begins with the tokens.
 func Key(tokens ...string) Option { return func(r *Route) { r.Keys = tokens } }
 
-// Gate sets what keeps the route from asking for messages for a while.
-func Gate(wait func(ctx context.Context)) Option { return func(r *Route) { r.Gate = wait } }
+// Gate sets what keeps the route from asking for messages for a while, and what tells that it begins to.
+func Gate(wait func(ctx context.Context), shut func() <-chan struct{}) Option {
+	return func(r *Route) { r.Gate, r.Shut = wait, shut }
+}
 
 // On makes a route of a function that decides: what it returns is said, durably, before the message is acknowledged.
 func On[P event.Payload](

@@ -36,9 +36,10 @@ type executor struct {
 
 	mu       sync.Mutex
 	running  map[event.AttemptRef]*attempt
-	recent   recent // attempts that it had in hand
-	refused  string // why it takes no work now; "" when it does
-	draining bool   // it ends: for good
+	recent   recent        // attempts that it had in hand
+	refused  string        // why it takes no work now; "" when it does
+	shut     chan struct{} // closed when it begins to take none; a new one when it takes work again
+	draining bool          // it ends: for good
 	freed    chan struct{}
 	due      map[event.AttemptRef]time.Time // attempts that are over and have something left to do
 }
@@ -51,6 +52,7 @@ func newExecutor(config Config, deps service.Deps, cache *git.Cache) *executor {
 		opened:  make(chan struct{}),
 		running: map[event.AttemptRef]*attempt{},
 		freed:   make(chan struct{}, 1),
+		shut:    make(chan struct{}),
 		noticed: make(chan string, 1),
 		due:     map[event.AttemptRef]time.Time{},
 		sites:   sites{config: config.Driver, dir: config.Dir, log: deps.Log},
@@ -82,6 +84,13 @@ func (e *executor) await(ctx context.Context) {
 		case <-time.After(e.config.Beat):
 		}
 	}
+}
+
+// shutting returns a channel that closes when no more work is taken.
+func (e *executor) shutting() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.shut
 }
 
 // reason says why no work is taken, or "".

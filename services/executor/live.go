@@ -170,5 +170,11 @@ func (e *executor) refuse(reason string, forGood bool) {
 	if reason != e.refused {
 		e.log.Info("the executor changes whether it takes work", "refuses", reason)
 	}
+	switch was := e.refused; {
+	case was == "" && reason != "":
+		close(e.shut)
+	case was != "" && reason == "":
+		e.shut = make(chan struct{})
+	}
 	e.refused, e.draining = reason, forGood
 }

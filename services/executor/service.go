@@ -105,9 +105,9 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 		Doc:  "runs one attempt: cleanup → prepare → run → collect → cleanup, whatever happens",
 		Routes: []bus.Route{
 			bus.Work("run", says, e.take,
-				bus.Key(config.Pool), bus.Workers(config.Slots), bus.Gate(e.await), bus.Grace(e.patience()), bus.AckWait(ackWait)),
+				bus.Key(config.Pool), bus.Workers(config.Slots), bus.Gate(e.await, e.shutting), bus.Grace(e.patience()), bus.AckWait(ackWait)),
 			bus.Work("sweep", []event.Type{event.TypePlacesDestroyed}, e.sweep,
-				bus.Key(config.Pool), bus.Gate(e.await), bus.Grace(e.patience()), bus.AckWait(ackWait)),
+				bus.Key(config.Pool), bus.Gate(e.await, e.shutting), bus.Grace(e.patience()), bus.AckWait(ackWait)),
 		},
 		Loops: []service.Loop{
 			{Name: "live-" + config.Pool, Says: []event.Type{
