@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -49,8 +50,9 @@ func (l *Local) openSandbox(kind string) error {
 // workspaces, and the command can write to its own trees. It cannot be process 1 of its namespace: that would hear no
 // SIGTERM.
 func (l *Local) boxed(spec Spec, program string) []string {
-	args := []string{"bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp",
-		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"}
+	args := append([]string{"bwrap"}, machine()...)
+	args = append(args, "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp",
+		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL")
 	if info, err := os.Stat(l.dir); err == nil && info.IsDir() {
 		args = append(args, "--tmpfs", l.dir)
 	}
@@ -65,9 +67,47 @@ func (l *Local) boxed(spec Spec, program string) []string {
 			args = append(args, "--bind", tree, tree)
 		}
 	}
-	args = append(args, "--chdir", cmp.Or(spec.Dir, "/"), "--", program)
+	args = append(args, "--remount-ro", "/", "--chdir", cmp.Or(spec.Dir, "/"), "--", program)
 	if len(spec.Args) > 0 {
 		args = append(args, spec.Args[1:]...)
+	}
+	return args
+}
+
+// restless reports whether a folder is one below which container engines mount and unmount all the time. A bind of all that lies below a
+// folder fails when a mount goes away meanwhile.
+func restless(folder string) bool {
+	switch folder {
+	case "/dev", "/proc", "/run", "/tmp", "/var/run", "/var/tmp",
+		"/var/lib/containerd", "/var/lib/containers", "/var/lib/docker", "/var/lib/kubelet":
+		return true
+	default:
+		return false
+	}
+}
+
+// machine binds what is on the machine to be read, folder by folder, but for what is restless.
+func machine() []string {
+	args := bound("/", "/var")
+	args = append(args, bound("/var", "/var/lib")...)
+	args = append(args, bound("/var/lib", "")...)
+	return append(args, "--dir", "/run", "--symlink", "/run", "/var/run", "--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve")
+}
+
+// bound binds the entries of a folder; one of them is left to be bound in parts.
+func bound(folder, parts string) []string {
+	entries, _ := os.ReadDir(folder) // what cannot be listed cannot be read in the sandbox either
+	var args []string
+	for _, e := range entries {
+		name := filepath.Join(folder, e.Name())
+		if restless(name) || name == parts {
+			continue
+		}
+		if e.Type()&os.ModeSymlink == 0 {
+			args = append(args, "--ro-bind-try", name, name)
+		} else if target, err := os.Readlink(name); err == nil {
+			args = append(args, "--symlink", target, name)
+		}
 	}
 	return args
 }
