@@ -23,9 +23,12 @@ func TestBars(t *testing.T) {
 	for _, p := range []event.Payload{
 		event.RunPlanned{Builds: 2, Tests: 2},
 		event.TaskRequested{Task: "a", Name: "wheel (3.12)", Timeouts: release.Timeouts{Command: release.Duration(time.Minute)}},
-		event.TaskStarted{Task: "a"}, event.TaskStarted{Task: "b"}, event.TaskStarted{Task: "c"},
+		event.TaskStarted{Task: "a"},
+		event.TaskStarted{Task: "b"},
+		event.TaskStarted{Task: "c"},
 		event.TaskFinished{Task: "b", Outcome: release.Success},
-		event.TaskFinished{Task: "c", Outcome: release.Failure, Class: release.ClassCommand}, event.TaskConcluded{Task: "c"},
+		event.TaskFinished{Task: "c", Outcome: release.Failure, Class: release.ClassCommand},
+		event.TaskConcluded{Task: "c"},
 	} {
 		b.see(event.Event{Data: p})
 	}

@@ -17,8 +17,12 @@ func Limits(w io.Writer, s Style, limits []client.Limit) error {
 	}
 	p := &page{style: s}
 	t := table{columns: []column{
-		{head: "OF", least: 8}, {head: "NAME", least: 12}, {head: "LIMIT", right: true}, {head: "USED", right: true},
-		{head: "WAITING", right: true}, {head: "FROM"},
+		{head: "OF", least: 8},
+		{head: "NAME", least: 12},
+		{head: "LIMIT", right: true},
+		{head: "USED", right: true},
+		{head: "WAITING", right: true},
+		{head: "FROM"},
 	}}
 	for _, l := range limits {
 		limit, used := "–", "–"

@@ -106,10 +106,17 @@ func pullError(ctx context.Context, name string, err error) error {
 		sign string
 		kind fault.Kind
 	}{
-		{"manifest unknown", fault.Invalid}, {"name unknown", fault.Invalid}, {"not found", fault.Invalid},
-		{"invalid reference", fault.Invalid}, {"short-name", fault.Invalid}, {"short name", fault.Invalid},
-		{"name_invalid", fault.Invalid}, {"no matching manifest", fault.Invalid},
-		{"unauthorized", fault.Denied}, {"denied", fault.Denied}, {"authentication required", fault.Denied},
+		{"manifest unknown", fault.Invalid},
+		{"name unknown", fault.Invalid},
+		{"not found", fault.Invalid},
+		{"invalid reference", fault.Invalid},
+		{"short-name", fault.Invalid},
+		{"short name", fault.Invalid},
+		{"name_invalid", fault.Invalid},
+		{"no matching manifest", fault.Invalid},
+		{"unauthorized", fault.Denied},
+		{"denied", fault.Denied},
+		{"authentication required", fault.Denied},
 	} {
 		if strings.Contains(text, one.sign) {
 			return fault.New(one.kind, "cannot pull image %q: %w", name, err)

@@ -67,8 +67,10 @@ func testSlowReader(t *testing.T, d driver.Driver) {
 func testWords(t *testing.T, d driver.Driver) {
 	var out bytes.Buffer
 	spec := Shell(t, "", &out)
-	spec.Args = []string{"sh", "-c", `printf '<%s>' "$@"`, "sh",
-		"a\nb", `'"$HOME` + "`id`", "ü ∑ \u202e", "", "-n", `\`, " * ", strings.Repeat("x", 90<<10), "\n"}
+	spec.Args = []string{
+		"sh", "-c", `printf '<%s>' "$@"`, "sh",
+		"a\nb", `'"$HOME` + "`id`", "ü ∑ \u202e", "", "-n", `\`, " * ", strings.Repeat("x", 90<<10), "\n",
+	}
 	exit := Exit(t, t.Context(), d, spec)
 	want := "<" + strings.Join(spec.Args[4:], "><") + ">"
 	if !exit.OK() || out.String() != want {

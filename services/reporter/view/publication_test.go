@@ -31,19 +31,23 @@ func TestPublicationsSayWhatTheyWaitFor(t *testing.T) {
 		"just opened":  {"open", "", nil, "planned waits for the publisher", "planned waits for the publisher"},
 		"being probed": {"open", "", []readmodel.Step{wanted("pypi", release.Probed)}, "planned is being probed", "planned waits for the publisher"},
 		"barrier": {
-			"open", "", []readmodel.Step{done("pypi", release.Staged), wanted("oci", release.Staged), done("oci", release.Probed)},
+			"open", "",
+			[]readmodel.Step{done("pypi", release.Staged), wanted("oci", release.Staged), done("oci", release.Probed)},
 			"staged nothing is committed before all is staged: it waits for oci", "probed is being staged",
 		},
 		"rank": {
-			"open", "", []readmodel.Step{done("pypi", release.Staged), done("oci", release.Staged), wanted("oci", release.Committed)},
+			"open", "",
+			[]readmodel.Step{done("pypi", release.Staged), done("oci", release.Staged), wanted("oci", release.Committed)},
 			"staged what is hardest to undo goes last: it waits until verified are oci", "staged is being committed",
 		},
 		"failed": {
-			"open", "failed", []readmodel.Step{done("pypi", release.Staged), done("oci", release.Probed), broken},
+			"open", "failed",
+			[]readmodel.Step{done("pypi", release.Staged), done("oci", release.Probed), broken},
 			"staged another target failed; sluice retry r goes on", "probed it cannot be staged: the registry has other bytes; sluice retry r tries again",
 		},
 		"there": {
-			"open", "published", []readmodel.Step{done("pypi", release.Verified), done("oci", release.Verified)},
+			"open", "published",
+			[]readmodel.Step{done("pypi", release.Verified), done("oci", release.Verified)},
 			"verified compared", "verified compared",
 		},
 	} {

@@ -85,7 +85,8 @@ func TestTags(t *testing.T) {
 	}{
 		"I7": {ray("3.9", "cpu", "x86_64"), master, "123456-py39-cpu 123456-cpu 123456-py39 123456"},
 		"I8": {
-			ray("3.9", "cpu", "x86_64"), Build{Commit: sha, Branch: "master", Nightly: "241105"},
+			ray("3.9", "cpu", "x86_64"),
+			Build{Commit: sha, Branch: "master", Nightly: "241105"},
 			"nightly.241105.123456-py39-cpu nightly.241105.123456-cpu nightly.241105.123456-py39 nightly.241105.123456 nightly-py39-cpu nightly-cpu nightly-py39 nightly",
 		},
 		"I9":         {ray("3.9", cuda, "x86_64"), master, "123456-py39-cu121 123456-cu121 123456-py39-gpu 123456-gpu"},
@@ -134,8 +135,12 @@ func TestNightlyCheck(t *testing.T) {
 func TestImagesThatAreNotBuilt(t *testing.T) {
 	t.Parallel()
 	for _, i := range []Image{
-		{"ray", "3.8", "cpu", "x86_64"}, {"ray", "3.9", "cu10", "x86_64"}, {"ray", "3.9", "cpu", "riscv"}, {"ray-ml", "3.12", "cpu", "x86_64"},
-		{"ray-ml", "3.9", "cpu", "aarch64"}, {"other", "3.9", "cpu", "x86_64"},
+		{"ray", "3.8", "cpu", "x86_64"},
+		{"ray", "3.9", "cu10", "x86_64"},
+		{"ray", "3.9", "cpu", "riscv"},
+		{"ray-ml", "3.12", "cpu", "x86_64"},
+		{"ray-ml", "3.9", "cpu", "aarch64"},
+		{"other", "3.9", "cpu", "x86_64"},
 	} {
 		if got, err := Release2024().Tags(i, Build{Commit: sha}); err == nil {
 			t.Errorf("%v has tags %q", i, got)

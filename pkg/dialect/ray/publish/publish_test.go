@@ -114,9 +114,15 @@ func TestLayout(t *testing.T) {
 		place             Place
 		destination, file string
 	}{
-		{p, "docker_login", "f"}, {p, "wheels", ""}, {p, "wheels", "a/b"}, {p, "wheels", ".."}, {Place{}, "branch_wheels", "f"},
-		{Place{Branch: "../x", Commit: sha}, "branch_wheels", "f"}, {Place{Branch: "/x", Commit: sha}, "branch_wheels", "f"},
-		{Place{Branch: "a/../../b", Commit: sha}, "branch_wheels", "f"}, {Place{Branch: "b", Commit: sha}, "branch_jars", "f"},
+		{p, "docker_login", "f"},
+		{p, "wheels", ""},
+		{p, "wheels", "a/b"},
+		{p, "wheels", ".."},
+		{Place{}, "branch_wheels", "f"},
+		{Place{Branch: "../x", Commit: sha}, "branch_wheels", "f"},
+		{Place{Branch: "/x", Commit: sha}, "branch_wheels", "f"},
+		{Place{Branch: "a/../../b", Commit: sha}, "branch_wheels", "f"},
+		{Place{Branch: "b", Commit: sha}, "branch_jars", "f"},
 	} {
 		if got, err := bad.place.Path(bad.destination, bad.file); err == nil {
 			t.Errorf("%+v goes to %s", bad, got)
@@ -188,8 +194,15 @@ func TestUploaded(t *testing.T) {
 		status, try int
 		want        fault.Kind
 	}{
-		{200, 1, ""}, {204, 5, ""}, {500, 1, fault.Transient}, {503, 4, fault.Transient}, {503, 5, fault.Invalid}, {403, 1, fault.Denied},
-		{404, 1, fault.Invalid}, {301, 1, fault.Invalid}, {0, 1, fault.Invalid},
+		{200, 1, ""},
+		{204, 5, ""},
+		{500, 1, fault.Transient},
+		{503, 4, fault.Transient},
+		{503, 5, fault.Invalid},
+		{403, 1, fault.Denied},
+		{404, 1, fault.Invalid},
+		{301, 1, fault.Invalid},
+		{0, 1, fault.Invalid},
 	} {
 		if got := fault.Of(Uploaded(c.status, c.try)); got != c.want {
 			t.Errorf("%d at try %d: %q, want %q", c.status, c.try, got, c.want)

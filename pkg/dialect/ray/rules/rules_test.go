@@ -182,11 +182,31 @@ func TestFnmatch(t *testing.T) {
 		pattern, path string
 		want          bool
 	}{
-		{"*", "a/b", true}, {"*", "", true}, {"a*c", "abc", true}, {"a*c", "a/b/c", true}, {"a*c", "ab", false},
-		{"doc/*.py", "doc/.py", true}, {"doc/*.py", "doc/a/b.py", true}, {"doc/*.py", "doc.py", false},
-		{"?", "a", true}, {"?", "", false}, {"?", "é", true}, {"[ab]c", "bc", true}, {"[!ab]c", "bc", false}, {"[!ab]c", "dc", true},
-		{"[a-c]", "b", true}, {"[a-c]", "d", false}, {"[]]", "]", true}, {"[!]]", "]", false}, {"[", "[", true}, {"[a", "[a", true}, {"[a-]", "-", true},
-		{"**", "x", true}, {"a*b*c", "aXbXbc", true}, {"x", "xy", false}, {"a[", "a[", true},
+		{"*", "a/b", true},
+		{"*", "", true},
+		{"a*c", "abc", true},
+		{"a*c", "a/b/c", true},
+		{"a*c", "ab", false},
+		{"doc/*.py", "doc/.py", true},
+		{"doc/*.py", "doc/a/b.py", true},
+		{"doc/*.py", "doc.py", false},
+		{"?", "a", true},
+		{"?", "", false},
+		{"?", "é", true},
+		{"[ab]c", "bc", true},
+		{"[!ab]c", "bc", false},
+		{"[!ab]c", "dc", true},
+		{"[a-c]", "b", true},
+		{"[a-c]", "d", false},
+		{"[]]", "]", true},
+		{"[!]]", "]", false},
+		{"[", "[", true},
+		{"[a", "[a", true},
+		{"[a-]", "-", true},
+		{"**", "x", true},
+		{"a*b*c", "aXbXbc", true},
+		{"x", "xy", false},
+		{"a[", "a[", true},
 	} {
 		if got := fnmatch(c.pattern, c.path); got != c.want {
 			t.Errorf("%q on %q: %v", c.pattern, c.path, got)

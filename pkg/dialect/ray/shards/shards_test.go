@@ -26,8 +26,11 @@ func names(shards [][]Test) string {
 func TestI24(t *testing.T) {
 	t.Parallel()
 	tests := []Test{
-		{Name: "small", Size: "small"}, {Name: "medium", Size: "medium"}, {Name: "large", Size: "large"},
-		{Name: "both", Size: "small", Timeout: 900 * time.Second}, {Name: "enormous", Size: "enormous"},
+		{Name: "small", Size: "small"},
+		{Name: "medium", Size: "medium"},
+		{Name: "large", Size: "large"},
+		{Name: "both", Size: "small", Timeout: 900 * time.Second},
+		{Name: "enormous", Size: "enormous"},
 	}
 	if got := names(Optimal(tests, 2)); got != "enormous both,large,medium,small" {
 		t.Errorf("optimal: %s", got)
