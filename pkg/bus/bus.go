@@ -39,6 +39,9 @@ type Options struct {
 	Onlooker bool                  // declares no streams: those of the services, with their limits, stay as they are
 }
 
+// connectTimeout is how long a server may take to answer: one that is there and busy is not one that is away.
+const connectTimeout = 15 * time.Second
+
 // Connect connects to a NATS server by URL and declares the streams.
 func Connect(ctx context.Context, url string, o Options) (*Bus, error) {
 	return connect(ctx, nil, url, o)
@@ -59,7 +62,7 @@ func connect(ctx context.Context, server *Server, url string, o Options, more ..
 	b := &Bus{server: server, log: o.Log, now: o.Now, metrics: newMetrics(o.Registry), options: o}
 	options := append([]nats.Option{
 		nats.Name(o.Name), nats.Token(o.Token), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
-		nats.RetryOnFailedConnect(false), nats.ErrorHandler(b.asyncError), nats.Timeout(5 * time.Second),
+		nats.RetryOnFailedConnect(false), nats.ErrorHandler(b.asyncError), nats.Timeout(connectTimeout),
 	}, more...)
 	var err error
 	if b.conn, err = nats.Connect(url, options...); err != nil {

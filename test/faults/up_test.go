@@ -112,10 +112,7 @@ func (h *house) follow(commit release.Commit, until event.Type) []event.Event {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 90*time.Second)
 	defer cancel()
-	b, err := bus.Connect(ctx, "nats://"+h.nats, bus.Options{Name: "faults", Token: "hook-secret"})
-	if err != nil {
-		h.t.Fatalf("%v\n%s", err, h.log())
-	}
+	b := connected(h.t, "nats://"+h.nats, bus.Options{Name: "faults", Token: "hook-secret"})
 	defer b.Close()
 	run := release.Change{Repo: repo, Ref: "refs/heads/master", Commit: commit}.RunID()
 	facts, err := b.Follow(ctx, bus.Following{Name: "faults", Run: string(run)})

@@ -220,12 +220,23 @@ func (y *yard) answers() {
 	}
 }
 
+// connected connects as soon as the server has time for it: everything starts at once here.
+func connected(t testing.TB, url string, o bus.Options) *bus.Bus {
+	t.Helper()
+	for end := time.Now().Add(settling); ; time.Sleep(50 * time.Millisecond) {
+		b, err := bus.Connect(t.Context(), url, o)
+		if err == nil {
+			return b
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no connection within %s: %v", settling, err)
+		}
+	}
+}
+
 func (y *yard) connect() {
 	y.t.Helper()
-	var err error
-	if y.bus, err = bus.Connect(y.t.Context(), "nats://"+y.nats, bus.Options{Name: "faults"}); err != nil {
-		y.t.Fatal(err)
-	}
+	y.bus = connected(y.t, "nats://"+y.nats, bus.Options{Name: "faults"})
 	y.t.Cleanup(y.bus.Close)
 }
 
