@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/sluiceci/sluice/pkg/client"
+	"github.com/sluiceci/sluice/pkg/loopback"
 )
 
 // TestScripts types what users type. Besides the commands of testscript there are
@@ -44,12 +45,13 @@ func TestScripts(t *testing.T) {
 // setup gives a script ports that nobody uses, and git a name to commit with.
 func setup(e *testscript.Env) error {
 	for _, name := range []string{"PORT", "NATS_PORT"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		address, release, err := loopback.Reserve()
 		if err != nil {
 			return err
 		}
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		if err = errors.Join(err, l.Close()); err != nil {
+		e.Defer(release)
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
 			return err
 		}
 		e.Setenv(name, port)

@@ -20,6 +20,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/driver/choose"
 	"github.com/sluiceci/sluice/pkg/driver/drivertest"
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/loopback"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -38,24 +39,15 @@ func newHost(t *testing.T) (string, choose.SSH) {
 	dir := t.TempDir()
 	host, client := newKey(t, filepath.Join(dir, "host")), newKey(t, filepath.Join(dir, "client"))
 	writeFileOrFail(t, filepath.Join(dir, "authorized"), string(ssh.MarshalAuthorizedKey(client)))
-	for range 5 { // Somebody may take the port in between.
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		address := listener.Addr().String()
-		_ = listener.Close()
-		if startHost(t, dir, address) {
-			at, port, _ := net.SplitHostPort(address)
-			writeFileOrFail(t, filepath.Join(dir, "known"), fmt.Sprintf("[%s]:%s,[127.0.0.1]:1 %s", at, port, ssh.MarshalAuthorizedKey(host)))
-			return address, choose.SSH{User: me.Username, KeyFile: filepath.Join(dir, "client"), KnownHosts: filepath.Join(dir, "known")}
-		}
-	}
-	t.Fatal("sshd does not start")
-	return "", choose.SSH{}
+	address := loopback.ReserveFor(t)
+	startHost(t, dir, address)
+	at, port, _ := net.SplitHostPort(address)
+	writeFileOrFail(t, filepath.Join(dir, "known"), fmt.Sprintf("[%s]:%s,[127.0.0.1]:1 %s", at, port, ssh.MarshalAuthorizedKey(host)))
+	return address, choose.SSH{User: me.Username, KeyFile: filepath.Join(dir, "client"), KnownHosts: filepath.Join(dir, "known")}
 }
 
-func startHost(t *testing.T, dir, address string) bool {
+// startHost starts sshd and waits until it listens.
+func startHost(t *testing.T, dir, address string) {
 	t.Helper()
 	writeFileOrFail(t, filepath.Join(dir, "config"), fmt.Sprintf("ListenAddress %s\nHostKey %s/host\nAuthorizedKeysFile %[2]s/authorized\n"+
 		"PidFile none\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nUsePAM no\nStrictModes no\nMaxStartups 100\nSetEnv HOME=%[2]s\n",
@@ -71,14 +63,15 @@ func startHost(t *testing.T, dir, address string) bool {
 	for end := time.Now().Add(deadline); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		select {
 		case <-ended:
-			return false
+			t.Fatalf("sshd at %s ended", address)
 		default:
 		}
 		if conn, err := net.Dial("tcp", address); err == nil {
-			return conn.Close() == nil
+			_ = conn.Close()
+			return
 		}
 	}
-	return false
+	t.Fatalf("sshd does not listen at %s", address)
 }
 
 func newKey(t *testing.T, file string) ssh.PublicKey {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/loopback"
 	outside "github.com/sluiceci/sluice/pkg/world"
 )
 
@@ -73,14 +74,7 @@ func TestRemoteThatComesBack(t *testing.T) {
 	t.Parallel()
 	asleep, awake := newRepo(t), newRepo(t)
 	far, near := asleep.commit("master"), awake.commit("master")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := loopback.ReserveFor(t)
 	w := newWorld(t, Config{Poll: 20 * time.Millisecond, Projects: []Project{
 		{Name: "far", Forge: "git", Repo: "a/far", CloneURL: "http://" + address + "/" + filepath.Base(asleep.dir) + "/.git"},
 		{Name: "near", Forge: "git", Repo: "a/near", CloneURL: "file://" + awake.dir},
@@ -91,7 +85,8 @@ func TestRemoteThatComesBack(t *testing.T) {
 	if n := len(changes(w.facts())[far]); n != 0 {
 		t.Errorf("%d changes of a forge that is away", n)
 	}
-	if listener, err = net.Listen("tcp", address); err != nil {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
 		t.Fatal(err)
 	}
 	forge := &http.Server{Handler: outside.NewForge(filepath.Dir(asleep.dir), "", "", "").Handler(), ReadHeaderTimeout: time.Minute}

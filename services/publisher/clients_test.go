@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/loopback"
 )
 
 // tool finds a program; without it the test is skipped, on a laptop.
@@ -74,10 +75,7 @@ func withoutPip(env []string) []string {
 func debianRegistry(t *testing.T) http.Handler {
 	t.Helper()
 	binary := tool(t, "docker-registry")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	address := listener.Addr().String()
-	check(t, listener.Close())
+	address := loopback.ReserveFor(t)
 	dir := t.TempDir()
 	hash, err := bcrypt.GenerateFromPassword([]byte(secretValue), bcrypt.MinCost)
 	check(t, err)

@@ -2,21 +2,19 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
+
+	"github.com/sluiceci/sluice/pkg/loopback"
 )
 
-// configure writes the file of the installation and chooses a free address.
+// configure writes the file of the installation and keeps a port for it until the benchmark ends.
 func (p *sluice) configure() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, _, err := loopback.Reserve()
 	if err != nil {
-		return "", fmt.Errorf("cannot listen on loopback: %w", err)
-	}
-	p.url = "http://" + l.Addr().String()
-	if err := l.Close(); err != nil {
 		return "", err
 	}
+	p.url = "http://" + address
 	if err := os.WriteFile(p.secrets(), []byte("HOOK="+secret+"\nBUS="+busToken+"\n"), 0o600); err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sluiceci/sluice/pkg/loopback"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/world"
 )
@@ -36,7 +37,7 @@ type surroundings struct {
 func newSurroundings(t testing.TB, dir string) *surroundings {
 	s := &surroundings{
 		t: t, dir: dir, checkout: filepath.Join(dir, "checkout"), config: filepath.Join(dir, "installation.yaml"),
-		gateway: freeAddress(t), pypi: world.NewPyPI("upload-token"),
+		gateway: loopback.ReserveFor(t), pypi: world.NewPyPI("upload-token"),
 		registry: &countingRegistry{next: world.Registry(), tags: map[string]int{}},
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,15 +57,6 @@ func newSurroundings(t testing.TB, dir string) *surroundings {
 	s.seed(pypi.URL, registry.URL)
 	s.configure()
 	return s
-}
-
-func freeAddress(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // address is where a service listens: the gateway where the forge finds it, also after a kill.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/loopback"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -29,7 +30,7 @@ type house struct {
 // newHouse starts a house whose directory is dir, in surroundings of its own.
 func newHouse(t testing.TB, dir string) *house {
 	t.Helper()
-	h := &house{t: t, dir: dir, world: newSurroundings(t, t.TempDir()), nats: freeAddress(t)}
+	h := &house{t: t, dir: dir, world: newSurroundings(t, t.TempDir()), nats: loopback.ReserveFor(t)}
 	text, err := os.ReadFile(h.world.config)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/lease"
+	"github.com/sluiceci/sluice/pkg/loopback"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -56,7 +57,7 @@ type part struct {
 // newYard starts a server and a scheduler with what its configuration says beside that.
 func newYard(t testing.TB, config string) *yard {
 	t.Helper()
-	y := &yard{t: t, dir: t.TempDir(), nats: freeAddress(t), parts: map[string]*part{}}
+	y := &yard{t: t, dir: t.TempDir(), nats: loopback.ReserveFor(t), parts: map[string]*part{}}
 	y.blobs = blob.Dir(filepath.Join(y.dir, "blobs"))
 	y.config = fmt.Sprintf("nats: {url: \"nats://%s\"}\nblobs: file://%s/blobs\n%s\n", y.nats, y.dir, config)
 	for _, dir := range []string{"nats", "state"} {

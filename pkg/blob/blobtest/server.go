@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/blob/bucket"
+	"github.com/sluiceci/sluice/pkg/loopback"
 )
 
 // The root user of the servers.
@@ -51,27 +51,12 @@ type Server struct {
 func Serve(tb testing.TB) *Server {
 	tb.Helper()
 	tool := Tool(tb)
-	for range 5 { // the port may be taken between finding it and using it
-		s := &Server{Endpoint: "http://" + freeAddress(tb), Dir: tb.TempDir()}
-		if s.start(tb, tool) {
-			return s
-		}
-	}
-	tb.Fatal("cannot start an S3 server in five tries")
-	return nil
+	s := &Server{Endpoint: "http://" + loopback.ReserveFor(tb), Dir: tb.TempDir()}
+	s.start(tb, tool)
+	return s
 }
 
-func freeAddress(tb testing.TB) string {
-	tb.Helper()
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
-
-func (s *Server) start(tb testing.TB, tool string) bool {
+func (s *Server) start(tb testing.TB, tool string) {
 	tb.Helper()
 	var log bytes.Buffer
 	// All paths are absolute: the server changes its working directory.
@@ -86,18 +71,16 @@ func (s *Server) start(tb testing.TB, tool string) bool {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }()
 	stop := func() { _ = cmd.Process.Kill(); <-ended }
+	tb.Cleanup(stop)
 	if !s.healthy(ended) {
 		stop()
-		tb.Logf("versitygw at %s did not start: %s", s.Endpoint, log.Bytes())
-		return false
+		tb.Fatalf("versitygw at %s did not start: %s", s.Endpoint, log.Bytes())
 	}
-	tb.Cleanup(stop)
-	return true
 }
 
-// healthy waits until the server answers, it ends, or ten seconds have passed.
+// healthy waits until the server answers, it ends, or a minute has passed.
 func (s *Server) healthy(ended <-chan struct{}) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

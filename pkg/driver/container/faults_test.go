@@ -20,6 +20,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/driver/container/enginetest"
 	"github.com/sluiceci/sluice/pkg/driver/drivertest"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/loopback"
 )
 
 func TestLimits(t *testing.T) {
@@ -104,12 +105,7 @@ func TestTagsAreResolved(t *testing.T) {
 func TestImagesThatCannotBeHad(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	away := closed.Addr().String()
-	_ = closed.Close()
+	away := loopback.ReserveFor(t)
 	for name, one := range map[string]struct {
 		options container.Options
 		image   string

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/sluiceci/sluice/pkg/driver/drivertest"
+	"github.com/sluiceci/sluice/pkg/loopback"
 )
 
 // server is an sshd of the tests' own, on loopback, with its own keys. It gives the account another home, whose files do
@@ -66,36 +67,26 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// start starts sshd on a free port. Somebody may take it in between: then another one is tried.
+// start starts sshd and waits until it listens.
 func (s *server) start(t *testing.T) {
 	t.Helper()
-	for try := 0; ; try++ {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.address = listener.Addr().String()
-		_ = listener.Close()
-		config := filepath.Join(s.dir, "config")
-		write(t, config, fmt.Sprintf(sshdConfig, s.address, s.dir))
-		cmd := exec.Command(drivertest.Program("sshd"), "-D", "-e", "-f", config)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(ended) }()
-		if s.up(ended) {
-			t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
-			return
-		}
-		_ = cmd.Process.Kill()
-		<-ended
-		if try == 5 {
-			t.Fatalf("sshd does not listen on %s: %s", s.address, said.String())
-		}
+	s.address = loopback.ReserveFor(t)
+	config := filepath.Join(s.dir, "config")
+	write(t, config, fmt.Sprintf(sshdConfig, s.address, s.dir))
+	cmd := exec.Command(drivertest.Program("sshd"), "-D", "-e", "-f", config)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	stop := func() { _ = cmd.Process.Kill(); <-ended }
+	t.Cleanup(stop)
+	if !s.up(ended) {
+		stop()
+		t.Fatalf("sshd does not listen on %s: %s", s.address, said.String())
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluiceci/sluice/pkg/loopback"
 )
 
 // URLs gives a test the URL of an empty database of each kind, by kind: "sqlite" and, where PostgreSQL is installed,
@@ -35,9 +37,9 @@ func Postgres(t testing.TB) string {
 	dir := serverDir(t)
 	run(t, asServer(t, exec.CommandContext(t.Context(), filepath.Join(bin, "initdb"), "-D", dir, "-U", "sluice", "-A", "trust",
 		"-N", "--no-locale", "-E", "UTF8"), dir))
-	port := freePort(t)
-	startServer(t, bin, dir, port)
-	return fmt.Sprintf("postgres://sluice@127.0.0.1:%d/postgres?sslmode=disable", port)
+	address := loopback.ReserveFor(t)
+	startServer(t, bin, dir, address)
+	return fmt.Sprintf("postgres://sluice@%s/postgres?sslmode=disable", address)
 }
 
 // postgresBin finds the newest server that is installed where Debian and the PATH have it.
@@ -109,20 +111,14 @@ func run(t testing.TB, cmd *exec.Cmd) {
 	}
 }
 
-func freePort(t testing.TB) int {
+// startServer waits until the server answers, and ends it with the test.
+func startServer(t testing.TB, bin, dir, address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-// startServer waits until the server answers, and ends it with the test.
-func startServer(t testing.TB, bin, dir string, port int) {
-	t.Helper()
-	cmd := asServer(t, exec.Command(filepath.Join(bin, "postgres"), "-D", dir, "-p", strconv.Itoa(port),
+	cmd := asServer(t, exec.Command(filepath.Join(bin, "postgres"), "-D", dir, "-p", port,
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=20",
 		"-c", "shared_buffers=16MB"), dir)
 	var log lockedBuffer
@@ -134,7 +130,7 @@ func startServer(t testing.TB, bin, dir string, port int) {
 		_ = cmd.Process.Signal(syscall.SIGQUIT) // at once, without saving: the directory goes too
 		_ = cmd.Wait()
 	})
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !bytes.Contains(log.bytes(), []byte("ready to accept connections")) {
 		if time.Now().After(deadline) {
 			t.Fatalf("PostgreSQL did not start:\n%s", log.bytes())
