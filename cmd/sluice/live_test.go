@@ -84,12 +84,12 @@ func TestScreenEndsWithAKey(t *testing.T) {
 	}
 }
 
-// until waits until something is so, ten seconds at most.
+// until waits until something is so, a minute at most.
 func until(t *testing.T, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !so(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it is not so after 10s")
+			t.Fatal("it is not so after a minute")
 		}
 	}
 }

@@ -176,7 +176,7 @@ func TestFollowReadsHistoryThenThePresent(t *testing.T) {
 	publish(t, b, want...)
 	var got []event.Event
 	for len(got) < len(want) {
-		batch, err := f.Next(t.Context(), 5*time.Second)
+		batch, err := f.Next(t.Context(), time.Minute)
 		if err != nil || len(batch.Events) == 0 {
 			t.Fatalf("after %d events: %v", len(got), err)
 		}
@@ -279,7 +279,7 @@ func all(t *testing.T, b *Bus) []event.Event {
 	defer f.Close()
 	var out []event.Event
 	for {
-		batch, err := f.Next(t.Context(), 5*time.Second)
+		batch, err := f.Next(t.Context(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +297,7 @@ func until(t *testing.T, b *Bus, want event.Type) event.Event {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	batch, err := f.Next(t.Context(), 10*time.Second)
+	batch, err := f.Next(t.Context(), time.Minute)
 	if err != nil || len(batch.Events) == 0 {
 		t.Fatalf("no %s within 10s: %v", want, err)
 	}
@@ -307,7 +307,7 @@ func until(t *testing.T, b *Bus, want event.Type) event.Event {
 // eventually polls a real server for what it does on its own time.
 func eventually[T any](t *testing.T, look func() (T, bool)) T {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		got, ok := look()
 		if ok {

@@ -196,7 +196,7 @@ func TestKilledExecutorLeavesNoOrphans(t *testing.T) {
 	_ = executor.Process.Kill()
 	_ = executor.Wait()
 	for _, pid := range tree {
-		awaitDeath(t, pid, 3*time.Second)
+		awaitDeath(t, pid, time.Minute)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestReclaimAfterTheWatchdogDiedToo(t *testing.T) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	_ = executor.Process.Kill()
 	_ = executor.Wait()
-	awaitDeath(t, tree[0], 3*time.Second) // PDEATHSIG
+	awaitDeath(t, tree[0], time.Minute) // PDEATHSIG
 	if !alive(tree[2]) {
 		t.Fatal("the daemon is dead already: the test shows nothing")
 	}

@@ -102,7 +102,7 @@ func await[P event.Payload](s *shop, run release.RunID) P {
 	f, err := s.bus.Follow(s.t.Context(), bus.Following{Name: "test", Run: string(run), Types: []event.Type{zero.EventType()}})
 	must(s.t, err)
 	defer f.Close()
-	batch, err := f.Next(s.t.Context(), 20*time.Second)
+	batch, err := f.Next(s.t.Context(), time.Minute)
 	if err != nil || len(batch.Events) == 0 {
 		s.t.Fatalf("no %s of run %s within 20s: %v", zero.EventType(), run, err)
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // deadline bounds every wait.
-const deadline = 20 * time.Second
+const deadline = time.Minute
 
 const (
 	testRun    release.RunID = "4f2a9c1d-test"

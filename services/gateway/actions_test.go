@@ -238,7 +238,7 @@ func TestReplayOfADeadLetter(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-ended })
 	w.deliver("push-master-first.json")
 	var letters []bus.DeadLetter
-	for end := time.Now().Add(10 * time.Second); len(letters) == 0 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(letters) == 0 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		letters, _ = w.bus.DeadLetters(t.Context(), 0, 10)
 	}
 	if len(letters) != 1 {

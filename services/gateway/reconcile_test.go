@@ -142,7 +142,7 @@ func TestReconcilerAndWebhookAreOneRun(t *testing.T) {
 	if c := changes(w.facts())[found][0]; late.Run != c.RunID() || told.Run == "" {
 		t.Errorf("found as run %s, announced as run %s", c.RunID(), late.Run)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	again, err := newGateway(w.gateway.config, w.gateway.deps, newCache(t)) // it has seen nothing yet
 	if err != nil {

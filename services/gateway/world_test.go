@@ -133,7 +133,7 @@ type answer struct {
 
 func (w *world) post(path string, header http.Header, body io.Reader) answer {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+path, body)
 	if err != nil {

@@ -98,7 +98,7 @@ func debianRegistry(t *testing.T) http.Handler {
 
 func waitFor(t *testing.T, address string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
 		if err == nil {
 			check(t, conn.Close())

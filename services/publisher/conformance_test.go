@@ -51,7 +51,7 @@ func TestConformance(t *testing.T) {
 // publish makes all steps with a fresh target each, as after a restart.
 func publish(t *testing.T, w *world, r Release) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := w.open(t).Probe(ctx, r); err != nil {
 		return err

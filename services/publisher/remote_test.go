@@ -166,7 +166,7 @@ func TestManyPublishersOfOneIndex(t *testing.T) {
 		r := candidate(t, map[string][]byte{"demo-" + version + "-py3-none-any.whl": wheel(t, "demo", version, version)})
 		target := w.open(t)
 		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			done <- target.Commit(ctx, r)
 		}()

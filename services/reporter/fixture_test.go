@@ -162,7 +162,7 @@ func (w *world) get(path string) (int, string) {
 
 func (w *world) fetch(path string) (int, http.Header, string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+path, nil)
 	must(w.t, err)
@@ -176,10 +176,10 @@ func (w *world) fetch(path string) (int, http.Header, string) {
 
 func eventually(t testing.TB, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatal("it did not become so in 15s")
+			t.Fatal("it did not become so within a minute")
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -127,7 +127,7 @@ func (w *world) wantsABisection() {
 	f, err := w.bus.Follow(w.t.Context(), bus.Following{Name: "test", Types: []event.Type{event.TypeBisectRequested}})
 	must(w.t, err)
 	defer f.Close()
-	batch, err := f.Next(w.t.Context(), 10*time.Second)
+	batch, err := f.Next(w.t.Context(), time.Minute)
 	must(w.t, err)
 	if len(batch.Events) != 1 {
 		w.t.Fatalf("there are %d bisections", len(batch.Events))

@@ -80,7 +80,7 @@ func read(body io.Reader, fn func(message)) {
 // until returns the first message that fits.
 func until(t *testing.T, messages <-chan message, fits func(message) bool) message {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		select {
 		case m, open := <-messages:
@@ -167,7 +167,7 @@ func TestFollowedText(t *testing.T) {
 	t.Parallel()
 	w := begin(t, Config{})
 	w.tell()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/api/v1"+w.path("running")+"/tasks/"+string(liveTask)+"/log?follow=1&from_line=2", nil)
 	must(t, err)

@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds every wait of a test.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // house is a real bus with everything around a scheduler: blobs, a plan, a builder and a publisher of few words.
 type house struct {

@@ -145,8 +145,8 @@ func (c *cluster) stop() {
 	for name, p := range c.processes {
 		select {
 		case <-p.exited:
-		case <-time.After(20 * time.Second):
-			c.t.Errorf("%s did not end within 20s of SIGTERM", name)
+		case <-time.After(time.Minute):
+			c.t.Errorf("%s did not end within a minute of SIGTERM", name)
 			_ = p.cmd.Process.Kill()
 			<-p.exited
 		}

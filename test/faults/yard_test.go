@@ -168,7 +168,7 @@ func (p *part) attend(ctx context.Context, cmd *exec.Cmd) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		_ = cmd.Process.Kill()
 		<-ended
 	}
