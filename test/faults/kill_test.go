@@ -74,7 +74,7 @@ func TestKillSchedules(t *testing.T) {
 
 // play pushes a commit, kills by the schedule while its run goes on, and looks at what came of it.
 func (c *cluster) play(t *testing.T, s schedule) {
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	// A branch for each: when the webhook is lost with the gateway, the reconciler finds the commit as long as it is a head.
 	ref := fmt.Sprint("refs/heads/releases/", s.seed)

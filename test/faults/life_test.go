@@ -45,7 +45,7 @@ func TestLifeOfACommit(t *testing.T) {
 // follow waits until the run of a pushed commit has ended and returns its facts.
 func (c *cluster) follow(t *testing.T, commit release.Commit) []event.Event {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	run := release.Change{Repo: repo, Ref: "refs/heads/master", Commit: commit}.RunID()
 	facts, err := c.bus.Follow(ctx, bus.Following{Name: "faults", Run: string(run)})
@@ -85,7 +85,7 @@ func TestRejectedDefinition(t *testing.T) {
 // status waits for a commit status of a state at the forge and returns its description.
 func (c *cluster) status(t *testing.T, commit release.Commit, state string) string {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		for _, s := range c.world.forge.Statuses(string(commit)) {
 			if s.State == state {

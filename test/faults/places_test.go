@@ -97,7 +97,7 @@ builds:
 // wait waits for a file.
 func (c *cluster) wait(t *testing.T, file string) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(file); err == nil {
 			return
 		}
@@ -127,7 +127,7 @@ func (c *cluster) all(t *testing.T) *reading {
 // until reads on until a fact is there.
 func (r *reading) until(t *testing.T, is func(event.Event) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	for !slices.ContainsFunc(r.seen, is) {
 		batch, err := r.from.Next(ctx, time.Second)

@@ -69,7 +69,7 @@ func (h *house) start() {
 // ready waits until the house answers.
 func (h *house) ready() {
 	h.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		response, err := http.Get("http://" + h.world.gateway + "/readyz")
 		if err == nil {
@@ -97,7 +97,7 @@ func (h *house) stop() {
 	_ = h.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-h.exited:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		h.t.Errorf("sluice up did not end within 30s of SIGTERM\n%s", h.log())
 		h.kill()
 	}
@@ -111,7 +111,7 @@ func (h *house) log() string {
 // follow reads the facts of a commit's run until one of a type has come.
 func (h *house) follow(commit release.Commit, until event.Type) []event.Event {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 4*time.Minute)
 	defer cancel()
 	b := connected(h.t, "nats://"+h.nats, bus.Options{Name: "faults", Token: "hook-secret"})
 	defer b.Close()
