@@ -73,15 +73,16 @@ func TestRayWrapPassesSignalsOn(t *testing.T) {
 	t.Parallel()
 	const script = `for s in INT TERM HUP; do trap "echo $s >> $1; exit $2" $s; done; echo ready; while :; do sleep 0.05; done`
 	for _, c := range []struct {
+		name   string
 		signal syscall.Signal
 		hears  string
 		ends   int
 		want   int
 	}{
-		{syscall.SIGTERM, "TERM", 143, 143}, // W11
-		{syscall.SIGINT, "INT", 130, 130},   // W12
-		{syscall.SIGHUP, "HUP", 30, 129},    // it ends as if its nodes had not come
-		{syscall.SIGTERM, "TERM", 0, 143},   // it cleans up well, which is no success of the test
+		{"W11", syscall.SIGTERM, "TERM", 143, 143},
+		{"W12", syscall.SIGINT, "INT", 130, 130},
+		{"it ends as if its nodes had not come", syscall.SIGHUP, "HUP", 30, 129},
+		{"it cleans up well, which is no success of the test", syscall.SIGTERM, "TERM", 0, 143},
 	} {
 		heard := filepath.Join(t.TempDir(), "heard")
 		cmd, first, said := wrapped(t, script, heard, strconv.Itoa(c.ends))
@@ -92,7 +93,7 @@ func TestRayWrapPassesSignalsOn(t *testing.T) {
 		code := within(t, cmd)
 		text, err := os.ReadFile(heard)
 		if code != c.want || err != nil || strings.TrimSpace(string(text)) != c.hears {
-			t.Errorf("%s: exit %d, the command heard %q (%v); want %d and %s\n%s", c.signal, code, text, err, c.want, c.hears, said)
+			t.Errorf("%s: exit %d, the command heard %q (%v); want %d and %s\n%s", c.name, code, text, err, c.want, c.hears, said)
 		}
 	}
 }

@@ -180,8 +180,8 @@ func TestRayWrapResultsAreEmptied(t *testing.T) {
 func TestRayWrapTellsItsChild(t *testing.T) {
 	t.Parallel()
 	b := newWrapBench(t, 1, "sh", "-c", `echo $BUILDKITE_MAX_RETRIES $BUILDKITE_RETRY_CODE $BUILDKITE_TIME_LIMIT_FOR_RETRY "$@"`, "sh", "--smoke-test")
-	if code := exitCode(b.run()); code != 0 || b.out.String() != "1 79 10800 --smoke-test\n" { // W13
-		t.Errorf("exit %d, printed %q", code, b.out.String())
+	if code := exitCode(b.run()); code != 0 || b.out.String() != "1 79 10800 --smoke-test\n" {
+		t.Errorf("W13: exit %d, printed %q", code, b.out.String())
 	}
 }
 

@@ -42,14 +42,14 @@ func TestBudgets(t *testing.T) {
 	} {
 		b := BudgetOf(Size{CPUs: c.cpus, GPUs: c.gpus}, c.google)
 		if b.Group != c.group || b.AtOnce() != c.limit {
-			t.Errorf("%d vCPUs, %d GPUs, Google %v: got %s of %d, want %s of %d", c.cpus, c.gpus, c.google, b.Group, b.AtOnce(), c.group, c.limit)
+			t.Errorf("2.5: %d vCPUs, %d GPUs, Google %v: got %s of %d, want %s of %d", c.cpus, c.gpus, c.google, b.Group, b.AtOnce(), c.group, c.limit)
 		}
 	}
 }
 
-// TestOneGroupHasOneLimit is defect 15: of Ray's gpu-gce there are four limits, and which one counts depends on who comes
+// TestDefect15OneGroupHasOneLimit: of Ray's gpu-gce there are four limits, and which one counts depends on who comes
 // first. Here the tasks of a plan agree, and what runs at once never weighs more than the budget.
-func TestOneGroupHasOneLimit(t *testing.T) {
+func TestDefect15OneGroupHasOneLimit(t *testing.T) {
 	t.Parallel()
 	s := suite2024(t)
 	for _, filter := range []string{"prefix:", `run/timeout:[1-3][0-9]+`, "name:.*1_gpu.*"} {
@@ -112,7 +112,7 @@ func TestSizes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if test := s.Tests[0]; test.Cluster.Size != c.want || test.Budget().Group != c.group {
-			t.Errorf("%s: got %+v in %s, want %+v in %s", c.name, test.Cluster.Size, test.Budget().Group, c.want, c.group)
+			t.Errorf("2.5 %s: got %+v in %s, want %+v in %s", c.name, test.Cluster.Size, test.Budget().Group, c.want, c.group)
 		}
 	}
 }
@@ -138,18 +138,23 @@ func TestRealSizes(t *testing.T) {
 		{"stress_test_many_tasks.aws", true, 0, 0, "tiny", 32},
 		{"many_actors.aws", false, 4160, 0, "enormous", 1},
 	} {
+		found := false
 		for _, test := range s.Tests {
 			if test.Name != c.name {
 				continue
 			}
+			found = true
 			if c.smoke {
 				test = test.Smoke
 				c.cpus = test.Cluster.Size.CPUs
 			}
 			b := test.Budget()
 			if size := test.Cluster.Size; size.CPUs != c.cpus || size.GPUs != c.gpus || b.Group != c.group || b.AtOnce() != c.limit {
-				t.Errorf("%s: got %+v in %s of %d", c.name, size, b.Group, b.AtOnce())
+				t.Errorf("2.5 %s: got %+v in %s of %d", c.name, size, b.Group, b.AtOnce())
 			}
+		}
+		if !found {
+			t.Errorf("2.5: there is no test %s", c.name)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestEnvironmentFiles(t *testing.T) {
 	} {
 		got, err := ParseEnvironment("e/aws.env", text)
 		if diff := cmp.Diff(want, got.Variables); err != nil || diff != "" || got.Name != "aws" {
-			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
+			t.Errorf("I28 %q: %v (-want +got):\n%s", text, err, diff)
 		}
 	}
 	_, err := ParseEnvironment("e/aws.env", "A=1\nB\n=3\na b=1\n")

@@ -116,12 +116,12 @@ func TestPythonVersions(t *testing.T) {
 	for text, want := range map[string][2]int{"39": {3, 9}, "3.9": {3, 9}, "311": {3, 11}, "3.11": {3, 11}} {
 		major, minor, err := ParsePython(text)
 		if err != nil || major != want[0] || minor != want[1] {
-			t.Errorf("%q: got %d.%d and %v", text, major, minor, err)
+			t.Errorf("P12 %q: got %d.%d and %v", text, major, minor, err)
 		}
 	}
 	for _, text := range []string{"3", "3.9.1", "x", "", "3.x", "-3.9"} {
 		if _, _, err := ParsePython(text); err == nil || err.Error() != "Invalid Python version string: "+text {
-			t.Errorf("%q: got %v", text, err)
+			t.Errorf("P12 %q: got %v", text, err)
 		}
 	}
 }
@@ -146,11 +146,11 @@ func TestDefaults(t *testing.T) {
 `)
 	a, b := s.Tests[0], s.Tests[1]
 	if a.Team != "x" || a.Run.Timeout != 5 || b.Team != "y" || b.Run.Timeout != 7 || s.Definitions != 2 {
-		t.Errorf("got %s %d, %s %d", a.Team, a.Run.Timeout, b.Team, b.Run.Timeout)
+		t.Errorf("P13: got %s %d, %s %d", a.Team, a.Run.Timeout, b.Team, b.Run.Timeout)
 	}
 	_, found := read("- {name: DEFAULTS, run: {timeout: 5}}\n- {name: DEFAULTS, team: y}\n- name: b\n", Options{})
 	if !slices.ContainsFunc(found, func(p Problem) bool { return p.Message == "'run' is a required property" }) {
-		t.Errorf("b must not have the first DEFAULTS' run: %v", found)
+		t.Errorf("P13: b must not have the first DEFAULTS' run: %v", found)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestRuntimeEnv(t *testing.T) {
 		"RAY_DATA_LOG_INTERNAL_STACK_TRACE_TO_STDOUT": "1", "RAY_DATA_AUTOLOAD_PYEXTENSIONTYPE": "1",
 	}
 	if diff := cmp.Diff(want, s.Tests[0].Cluster.Byod.RuntimeEnv); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("P16 (-want +got):\n%s", diff)
 	}
 }
 

@@ -122,7 +122,7 @@ func TestFilterText(t *testing.T) {
 			got = append(got, f.Attr+"="+strings.Join(f.Values, ","))
 		}
 		if err != nil || strings.Join(got, " ") != c.want {
-			t.Errorf("%q: got %v and %v, want %s", c.text, got, err, c.want)
+			t.Errorf("F14 %q: got %v and %v, want %s", c.text, got, err, c.want)
 		}
 	}
 	for text, want := range map[string]string{
@@ -131,7 +131,7 @@ func TestFilterText(t *testing.T) {
 		"name:" + strings.Repeat("a", 2000): "expected at most 1000",
 	} {
 		if _, err := ParseFilters(text, Generation2024); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: got %v, want %s", text, err, want)
+			t.Errorf("F14 %.40q: got %v, want %s", text, err, want)
 		}
 	}
 }
@@ -173,8 +173,8 @@ func TestFilters2025(t *testing.T) {
 	}
 }
 
-// TestConfirmCountsAllGroups is defect 18: Ray asks by the number of tests in the last group only.
-func TestConfirmCountsAllGroups(t *testing.T) {
+// TestDefect18ConfirmCountsAllGroups: Ray asks by the number of tests in the last group only.
+func TestDefect18ConfirmCountsAllGroups(t *testing.T) {
 	t.Parallel()
 	s := suiteS(t)
 	for i, test := range s.Tests {

@@ -90,10 +90,10 @@ func TestPriorities(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int32{"default": 0, "manual": 10, "high": 50, "highest": 100} {
 		if got, err := ParsePriority(name); err != nil || got != want {
-			t.Errorf("%s: got %d and %v, want %d", name, got, err, want)
+			t.Errorf("R7 %s: got %d and %v, want %d", name, got, err, want)
 		}
 	}
 	if _, err := ParsePriority("urgent"); err == nil {
-		t.Error("urgent is no priority")
+		t.Error("R7: urgent is no priority")
 	}
 }

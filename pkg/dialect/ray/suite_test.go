@@ -195,7 +195,7 @@ func TestSelectionInNumbers(t *testing.T) {
 		r.RunUnstable = true
 		all, _ := s.Select(r)
 		if len(stable.Picked) != c.stable || len(all.Picked) != c.all {
-			t.Errorf("%s %q: got %d (%d), want %d (%d)", c.frequency, c.filters, len(stable.Picked), len(all.Picked), c.stable, c.all)
+			t.Errorf("2.3 %s %q: got %d (%d), want %d (%d)", c.frequency, c.filters, len(stable.Picked), len(all.Picked), c.stable, c.all)
 		}
 		if len(all.Picked)+len(all.Skipped) != 313 {
 			t.Errorf("%s %q: %d picked and %d skipped are not 313", c.frequency, c.filters, len(all.Picked), len(all.Skipped))

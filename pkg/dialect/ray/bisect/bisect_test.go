@@ -68,7 +68,7 @@ func TestVectors(t *testing.T) {
 			k.Parallel, k.Runs = parallel, c.runs
 			step, _, _ := follow(t, k, c.does)
 			if step.Commit != c.want || (step.Do == Blame) != (c.want != "") || step.Why == "" {
-				t.Errorf("%s, %d at a time: %+v, want %q", name, parallel, step, c.want)
+				t.Errorf("2.9 %s, %d at a time: %+v, want %q", name, parallel, step, c.want)
 			}
 		}
 	}

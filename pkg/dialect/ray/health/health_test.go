@@ -53,7 +53,7 @@ func TestStateMachine(t *testing.T) {
 		for i, history := range histories {
 			test := Test{Name: "t", State: row.state, Variant: row.variant}
 			if got := next(test, results(history)); got != row.want[i] {
-				t.Errorf("%s (%s) after %.20s: %s, want %s", row.state, row.variant, history, got, row.want[i])
+				t.Errorf("2.9 %s (%s) after %.20s: %s, want %s", row.state, row.variant, history, got, row.want[i])
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestStateMachineFacts(t *testing.T) {
 	} {
 		c.test.Name = "t"
 		if got := next(c.test, results(c.h)); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
+			t.Errorf("2.9 %s: %s, want %s", name, got, c.want)
 		}
 	}
 }

@@ -158,19 +158,19 @@ func TestReleaseTags(t *testing.T) {
 		"2.0.0": "2.0.0", "2.0.0rc0": "2.0.0rc0", "2.0.0-py38-cu123": "2.0.0", "2.0.0.post1": "2.0.0.post1", "2.0.0.post1-py39": "2.0.0.post1",
 	} {
 		if !IsReleaseTag(tag, []string{version}) || !IsReleaseTag(tag, nil) {
-			t.Errorf("%s is no release tag", tag)
+			t.Errorf("I18: %s is no release tag", tag)
 		}
 		if IsReleaseTag(tag, []string{"1.0.0"}) {
-			t.Errorf("%s is a release tag of 1.0.0", tag)
+			t.Errorf("I18: %s is a release tag of 1.0.0", tag)
 		}
 	}
 	for _, tag := range []string{"2.0.0.1", "2.0.0.1r", "a.1.c", "1.a.b", "2.0.0.a1s2d3", "latest", "nightly", "2.0", "", "2.0.0.123456-py39"} {
 		if IsReleaseTag(tag, nil) {
-			t.Errorf("%s is a release tag", tag)
+			t.Errorf("I19: %s is a release tag", tag)
 		}
 	}
 	if IsReleaseTag("2.0.0rc0", []string{"2.0.0"}) {
-		t.Error("a candidate is a release")
+		t.Error("I19: a candidate is a release")
 	}
 }
 
@@ -182,12 +182,12 @@ func TestShapes(t *testing.T) {
 		"repo:py310-cpu": "repo:<id>-py310-cpu",
 	} {
 		if got, err := Shape(in); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", in, got, err, want)
+			t.Errorf("I23 %s: %s, %v; want %s", in, got, err, want)
 		}
 	}
 	for _, bad := range []string{"repo", "h:5000/repo", "repo:", ""} {
 		if _, err := Shape(bad); err == nil || !strings.Contains(err.Error(), "missing ':<tag>'") {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("I23 %q: %v", bad, err)
 		}
 	}
 	wanted := map[string]string{"a": "r:1-py39-cpu", "b": "r:1-py39-cpu", "c": "r:1-py39-gpu"}

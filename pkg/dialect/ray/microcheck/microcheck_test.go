@@ -26,7 +26,7 @@ func TestCover(t *testing.T) {
 		"twice":      {map[string]Test{"t1": found("aa"), "t2": found("bc")}, 0.5, "t2"},
 	} {
 		if got := strings.Join(Cover(c.tests, c.part), " "); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+			t.Errorf("2.9 %s: %q, want %q", name, got, c.want)
 		}
 	}
 }

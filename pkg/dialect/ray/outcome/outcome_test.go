@@ -147,7 +147,7 @@ func TestJobWrapperExits(t *testing.T) {
 		{JobOutput{PrepareReturnCodes: []int{0, 124}}, true, 1},
 	} {
 		if got := c.out.Exit(c.long); got != c.want {
-			t.Errorf("%s, long running %v: exits %d, want %d", c.out.Line(), c.long, got, c.want)
+			t.Errorf("2.6 %s, long running %v: exits %d, want %d", c.out.Line(), c.long, got, c.want)
 		}
 	}
 	if CheckPrepare(2, 2) != nil || CodeOf(CheckPrepare(2, 1)) != 11 {

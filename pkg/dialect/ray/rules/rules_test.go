@@ -36,7 +36,7 @@ func TestSpecifications(t *testing.T) {
 		}
 		f := parse(t, "testdata/"+name+".rules.txt")
 		for _, p := range Check(f, name+".rules.test.txt", specs) {
-			t.Error(p)
+			t.Error("2.10", p)
 		}
 		for _, p := range f.Shadowed() {
 			t.Error(p)
@@ -63,7 +63,7 @@ func TestUnion(t *testing.T) {
 		"another branch":       {Change{Branch: "wip", Paths: []string{"cpp/x"}}, "cpp lint"},
 	} {
 		if got := Decide(files, c.change); strings.Join(got.Tags, " ") != c.want || got.All != (c.want == "*") {
-			t.Errorf("%s: %v, want %s", name, got, c.want)
+			t.Errorf("2.10 %s: %v, want %s", name, got, c.want)
 		}
 	}
 	d := Decide(files, Change{PullRequest: true, Paths: []string{"java/x"}})

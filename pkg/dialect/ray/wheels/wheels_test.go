@@ -87,7 +87,7 @@ func TestRefused(t *testing.T) {
 	} {
 		_, err := Parse(spec, CI{})
 		if err == nil || outcome.CodeOf(err) != outcome.OfException(exception).Code || outcome.CodeOf(err) != 10 {
-			t.Errorf("%q: %v (code %d)", spec, err, outcome.CodeOf(err))
+			t.Errorf("H1 and what is hostile, %q: %v (code %d)", spec, err, outcome.CodeOf(err))
 		}
 	}
 	if _, err := Parse("", CI{Commit: c0, Branch: "a b:c"}); err == nil {
@@ -135,20 +135,20 @@ func TestH8Search(t *testing.T) {
 func TestForPython(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		in   string
-		py   Python
-		want string
-		warn bool
+		name, in string
+		py       Python
+		want     string
+		warn     bool
 	}{
-		{"https://h/m/ray-3.0-cp38-cp38-manylinux2014_x86_64.whl", Python{3, 7}, "https://h/m/ray-3.0-cp37-cp37m-manylinux2014_x86_64.whl", false},
-		{"https://h/ray-3.0-cp37-cp37m-manylinux2014_x86_64.whl?x=1", Python{3, 11}, "https://h/ray-3.0-cp311-cp311-manylinux2014_x86_64.whl?x=1", false},
-		{"https://h/ray_cpp-3.0-cp39-cp39-win_amd64.whl", Python{3, 9}, "https://h/ray_cpp-3.0-cp39-cp39-win_amd64.whl", false},
-		{"https://h/unknown.whl", Python{3, 7}, "https://h/unknown.whl", true},
-		{"%zz", Python{3, 7}, "%zz", true},
+		{"H12", "https://h/m/ray-3.0-cp38-cp38-manylinux2014_x86_64.whl", Python{3, 7}, "https://h/m/ray-3.0-cp37-cp37m-manylinux2014_x86_64.whl", false},
+		{"H12 back", "https://h/ray-3.0-cp37-cp37m-manylinux2014_x86_64.whl?x=1", Python{3, 11}, "https://h/ray-3.0-cp311-cp311-manylinux2014_x86_64.whl?x=1", false},
+		{"the same", "https://h/ray_cpp-3.0-cp39-cp39-win_amd64.whl", Python{3, 9}, "https://h/ray_cpp-3.0-cp39-cp39-win_amd64.whl", false},
+		{"H13", "https://h/unknown.whl", Python{3, 7}, "https://h/unknown.whl", true},
+		{"no URL", "%zz", Python{3, 7}, "%zz", true},
 	} {
 		got, warning := ForPython(c.in, c.py)
 		if got != c.want || (warning != "") != c.warn {
-			t.Errorf("%s for %s: %s, %q", c.in, c.py, got, warning)
+			t.Errorf("%s: %s for %s: %s, %q", c.name, c.in, c.py, got, warning)
 		}
 	}
 }
