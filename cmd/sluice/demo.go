@@ -56,7 +56,7 @@ func (o demoOptions) run(ctx context.Context, in *installation, out io.Writer, l
 	if d.world, err = newDemoWorld(ctx, dir, in); err != nil {
 		return exitWith(2, err)
 	}
-	defer d.world.close()
+	defer d.world.Close()
 	return d.serve(ctx, cancel, in, level)
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,12 +26,9 @@ const (
 // demoWorld is everything around the demo's Sluice, on loopback: a forge, a Python index that takes uploads, folders that
 // a web server serves as indexes, an image registry.
 type demoWorld struct {
+	*outside.Servers
 	dir      string
 	checkout string
-	forge    *outside.Forge
-	pypi     *outside.PyPI
-	urls     map[string]string // by what is served there
-	servers  []*http.Server
 	python   string
 	java     bool
 }
@@ -43,59 +38,23 @@ func newDemoWorld(ctx context.Context, dir string, in *installation) (*demoWorld
 	if err := in.defaults(); err != nil {
 		return nil, err
 	}
-	w := &demoWorld{dir: dir, checkout: filepath.Join(dir, "checkout"), urls: map[string]string{}, pypi: outside.NewPyPI(demoToken)}
-	listener, url, err := listen()
-	if err != nil {
+	w := &demoWorld{dir: dir, checkout: filepath.Join(dir, "checkout")}
+	var err error
+	if w.Servers, err = outside.Serve(dir, outside.Hooks{URL: "http://" + in.Listen + "/hooks/gitea", Secret: demoSecret}, demoToken); err != nil {
 		return nil, err
 	}
-	w.forge = outside.NewForge(filepath.Join(dir, "forge"), url, "http://"+in.Listen+"/hooks/gitea", demoSecret)
-	w.start("forge", url, listener, w.forge.Handler())
-	for name, handler := range map[string]http.Handler{
-		"pypi": w.pypi.Handler(), "registry": outside.Registry(), "files": http.FileServer(http.Dir(w.path("published"))),
-	} {
-		listener, url, err := listen()
-		if err != nil {
-			return nil, err
-		}
-		w.start(name, url, listener, handler)
+	if err := w.Folders("published/index", "published/maven", "exports"); err != nil {
+		return nil, err
 	}
-	for _, folder := range []string{"published/index", "published/maven", "exports"} {
-		if err := os.MkdirAll(w.path(folder), 0o755); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.forge.Create(ctx, demoRepo); err != nil {
+	if err := w.Forge.Create(ctx, demoRepo); err != nil {
 		return nil, err
 	}
 	return w, w.configure(in)
 }
 
-func listen() (net.Listener, string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, "", fmt.Errorf("cannot listen on loopback: %w", err)
-	}
-	return l, "http://" + l.Addr().String(), nil
-}
-
-func (w *demoWorld) start(name, url string, l net.Listener, h http.Handler) {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 0}
-	w.urls[name] = url
-	w.servers = append(w.servers, server)
-	go func() { _ = server.Serve(l) }() // ends with close
-}
-
-func (w *demoWorld) close() {
-	for _, s := range w.servers {
-		_ = s.Close()
-	}
-}
-
-func (w *demoWorld) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
-
 func (w *demoWorld) describe() string {
 	return fmt.Sprintf("around it: a forge at %s, a Python index at %s/simple/,\na registry at %s, static indexes at %s",
-		w.urls["forge"], w.urls["pypi"], strings.TrimPrefix(w.urls["registry"], "http://"), w.urls["files"])
+		w.URL("forge"), w.URL("pypi"), strings.TrimPrefix(w.URL("registry"), "http://"), w.URL("files"))
 }
 
 // seed makes the repository's first checkout: the project, fitted to this machine, with the targets of this world. It
@@ -113,7 +72,7 @@ func (w *demoWorld) seed(ctx context.Context, project string) (string, error) {
 	}
 	for _, args := range [][]string{
 		{"git", "init", "-q", "--initial-branch=master"},
-		{"git", "remote", "add", "origin", w.forge.CloneURL(demoRepo)},
+		{"git", "remote", "add", "origin", w.Forge.CloneURL(demoRepo)},
 	} {
 		if _, err := w.sh(ctx, args...); err != nil {
 			return "", err
@@ -130,8 +89,8 @@ func (w *demoWorld) fit(ctx context.Context) error {
 		return err
 	}
 	fitted := strings.NewReplacer(
-		"$SLUICE_DEMO_INDEX", w.path("published/index"), "$SLUICE_DEMO_MAVEN", w.path("published/maven"),
-		"$SLUICE_DEMO_PYPI/", w.urls["pypi"]+"/", "$SLUICE_DEMO_REGISTRY", strings.TrimPrefix(w.urls["registry"], "http://"),
+		"$SLUICE_DEMO_INDEX", w.Path("published/index"), "$SLUICE_DEMO_MAVEN", w.Path("published/maven"),
+		"$SLUICE_DEMO_PYPI/", w.URL("pypi")+"/", "$SLUICE_DEMO_REGISTRY", strings.TrimPrefix(w.URL("registry"), "http://"),
 	).Replace(string(text))
 	pythons, err := w.sh(ctx, "sh", "scripts/pythons")
 	if err != nil {
@@ -183,7 +142,7 @@ func (w *demoWorld) openPullRequest(ctx context.Context) (release.Commit, error)
 	if _, err := w.sh(ctx, "git", "push", "-q", "origin", "quicker"); err != nil {
 		return "", err
 	}
-	return commit, w.forge.OpenPullRequest(ctx, demoRepo, 1, "quicker", "Say that it is quick")
+	return commit, w.Forge.OpenPullRequest(ctx, demoRepo, 1, "quicker", "Say that it is quick")
 }
 
 func (w *demoWorld) pushBug(ctx context.Context) (release.Commit, error) {
@@ -226,7 +185,7 @@ func (w *demoWorld) prove(ctx context.Context, commit release.Commit, say func(s
 		return err
 	}
 	statement := "import rillkit, rillkit_speed; from rillkit._commit import COMMIT; print(COMMIT)"
-	for _, index := range []string{w.urls["files"] + "/index/simple/", w.urls["pypi"] + "/simple/"} {
+	for _, index := range []string{w.URL("files") + "/index/simple/", w.URL("pypi") + "/simple/"} {
 		dir, err := os.MkdirTemp(w.dir, "user-")
 		if err != nil {
 			return err
@@ -240,7 +199,7 @@ func (w *demoWorld) prove(ctx context.Context, commit release.Commit, say func(s
 	if err := w.proveJAR(ctx, commit, say); err != nil {
 		return err
 	}
-	image := strings.TrimPrefix(w.urls["registry"], "http://") + "/rillkit:latest"
+	image := strings.TrimPrefix(w.URL("registry"), "http://") + "/rillkit:latest"
 	digest, got, err := outside.PullImage(ctx, image)
 	if err != nil || got != string(commit) {
 		return fmt.Errorf("pulled commit %q as %s, want %s: %w", got, image, commit, err)
@@ -258,7 +217,7 @@ func (w *demoWorld) proveJAR(ctx context.Context, commit release.Commit, say fun
 	if err != nil {
 		return err
 	}
-	printed, err := outside.ResolveJAR(ctx, w.urls["files"]+"/maven", "io.rillkit", "rillkit", version, w.dir, "--version")
+	printed, err := outside.ResolveJAR(ctx, w.URL("files")+"/maven", "io.rillkit", "rillkit", version, w.dir, "--version")
 	if err != nil || !strings.Contains(printed, string(commit)) {
 		return fmt.Errorf("the JAR says %q, want commit %s: %w", printed, commit, err)
 	}
@@ -268,7 +227,7 @@ func (w *demoWorld) proveJAR(ctx context.Context, commit release.Commit, say fun
 
 // proveOnce looks up that the index was given each file once.
 func (w *demoWorld) proveOnce() error {
-	for file, n := range w.pypi.Uploads() {
+	for file, n := range w.PyPI.Uploads() {
 		if n != 1 {
 			return fmt.Errorf("%s was published %d times, want once", file, n)
 		}
@@ -282,12 +241,12 @@ func (w *demoWorld) proveAbsent(ctx context.Context, commit release.Commit, say 
 	if err != nil {
 		return err
 	}
-	for file := range w.pypi.Uploads() {
+	for file := range w.PyPI.Uploads() {
 		if strings.Contains(file, version) {
 			return fmt.Errorf("%s is in the index, but commit %s must not be published", file, commit.Short())
 		}
 	}
-	image := strings.TrimPrefix(w.urls["registry"], "http://") + "/rillkit:" + commit.Short()
+	image := strings.TrimPrefix(w.URL("registry"), "http://") + "/rillkit:" + commit.Short()
 	if _, _, err := outside.PullImage(ctx, image); err == nil {
 		return fmt.Errorf("%s is in the registry, but commit %s must not be published", image, commit.Short())
 	}
@@ -302,24 +261,24 @@ func (w *demoWorld) version(ctx context.Context, kind string, commit release.Com
 
 // configure tells the installation about this world.
 func (w *demoWorld) configure(in *installation) error {
-	file := w.path("secrets")
+	file := w.Path("secrets")
 	text := "SLUICE_DEMO_PYPI_TOKEN=" + demoToken + "\nDEMO_WEBHOOK=" + demoSecret + "\nDEMO_FORGE=demo-forge-token\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
 	in.Secrets = append(in.Secrets, file)
 	in.NATS.Listen = "127.0.0.1:0"
-	in.Publisher.Root = w.path("published")
-	in.Exporter.Destinations = []exporter.DestinationConfig{{Name: "exports", URL: "file://" + w.path("exports")}}
+	in.Publisher.Root = w.Path("published")
+	in.Exporter.Destinations = []exporter.DestinationConfig{{Name: "exports", URL: "file://" + w.Path("exports")}}
 	if len(in.Executors) == 0 {
 		in.Executors = []executor.Config{{Slots: max(2, runtime.NumCPU())}}
 	}
 	in.Projects = []project{{
 		Project: gateway.Project{
-			Name: "rillkit", Forge: "gitea", Repo: demoRepo, CloneURL: w.forge.CloneURL(demoRepo), Branches: []string{"master"},
+			Name: "rillkit", Forge: "gitea", Repo: demoRepo, CloneURL: w.Forge.CloneURL(demoRepo), Branches: []string{"master"},
 			Secrets: []string{"DEMO_WEBHOOK"},
 		},
-		BaseURL: w.urls["forge"], Token: "DEMO_FORGE",
+		BaseURL: w.URL("forge"), Token: "DEMO_FORGE",
 	}}
 	return nil
 }

@@ -27,7 +27,7 @@ func bisected(ctx context.Context, w *world, s *sluice) error {
 	for i := range 10 {
 		if i == 2 {
 			line := bisectedTest + " 0.05 1\n"
-			file := w.path("checkout/standin/cast.txt")
+			file := w.Path("checkout/standin/cast.txt")
 			text, err := os.ReadFile(file)
 			if err != nil {
 				return err

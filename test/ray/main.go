@@ -38,7 +38,7 @@ func run(ctx context.Context, binary string, stay bool) error {
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Close()
 	s, err := w.up(ctx, binary)
 	if err != nil {
 		return err

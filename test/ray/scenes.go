@@ -170,8 +170,8 @@ func shutGate(ctx context.Context, w *world, s *sluice) error {
 			shut = c.Name + ": " + c.Reason
 		}
 	}
-	if shut == "" || len(w.pypi.Uploads()) > 0 {
-		return fmt.Errorf("the gate shows no reason (%q), or %d files are in the index", shut, len(w.pypi.Uploads()))
+	if shut == "" || len(w.PyPI.Uploads()) > 0 {
+		return fmt.Errorf("the gate shows no reason (%q), or %d files are in the index", shut, len(w.PyPI.Uploads()))
 	}
 	say("   the gate is shut: %s", shut)
 	return w.cloudEmpty()
@@ -205,7 +205,7 @@ func runOf(branch, commit string) string {
 
 // cloudEmpty looks that every cluster was destroyed.
 func (w *world) cloudEmpty() error {
-	left, err := os.ReadDir(w.path("cloud"))
+	left, err := os.ReadDir(w.Path("cloud"))
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("%d clusters are left in the cloud: %v", len(left), left[0])
 	}
@@ -214,7 +214,7 @@ func (w *world) cloudEmpty() error {
 
 // prove looks at what users can get, as they would.
 func (w *world) prove(ctx context.Context, commit string) error {
-	uploads := w.pypi.Uploads()
+	uploads := w.PyPI.Uploads()
 	for file, n := range uploads {
 		if n != 1 {
 			return fmt.Errorf("%s was published %d times, want once", file, n)
@@ -225,13 +225,13 @@ func (w *world) prove(ctx context.Context, commit string) error {
 	}
 	say("   40 wheels in the production index, each uploaded once")
 	for _, tag := range []string{"ray:%s-py39-cpu", "ray:%s", "ray:%s-gpu", "ray:%s-aarch64", "ray-ml:%s-py39", "ray-ml:%s"} {
-		image := strings.TrimPrefix(w.urls["registry"], "http://") + "/rayproject/" + fmt.Sprintf(tag, commit[:8])
+		image := strings.TrimPrefix(w.URL("registry"), "http://") + "/rayproject/" + fmt.Sprintf(tag, commit[:8])
 		if _, got, err := outside.PullImage(ctx, image); err != nil || got != commit {
 			return fmt.Errorf("pulled commit %q as %s, want %s: %w", got, image, commit, err)
 		}
 	}
 	say("   images under the tags of their Pythons, platforms and architectures, of commit %s", commit[:8])
-	jar := fmt.Sprintf("%s/maven/io/ray/ray-runtime/2.0.0-%s/ray-runtime-2.0.0-%s.jar", w.urls["files"], commit[:8], commit[:8])
+	jar := fmt.Sprintf("%s/maven/io/ray/ray-runtime/2.0.0-%s/ray-runtime-2.0.0-%s.jar", w.URL("files"), commit[:8], commit[:8])
 	if _, err := sh(ctx, w.dir, "python3", "-c", "import sys,urllib.request as u,zipfile,io\n"+
 		"names=zipfile.ZipFile(io.BytesIO(u.urlopen(sys.argv[1]).read())).namelist()\n"+
 		"assert 'native/linux/libcore.txt' in names and 'native/darwin/libcore.txt' in names, names", jar); err != nil {
@@ -251,7 +251,7 @@ func (w *world) install(ctx context.Context, commit string) error {
 		if err != nil {
 			continue
 		}
-		for _, index := range []string{w.urls["files"] + "/index/simple/", w.urls["pypi"] + "/simple/"} {
+		for _, index := range []string{w.URL("files") + "/index/simple/", w.URL("pypi") + "/simple/"} {
 			dir, err := os.MkdirTemp(w.dir, "user-")
 			if err != nil {
 				return err

@@ -49,23 +49,23 @@ func (w *world) up(ctx context.Context, binary string) (*sluice, error) {
 		return nil, err
 	}
 	secrets := strings.Join([]string{
-		"HOOK=" + hookSecret, "RAYISH_PYPI_TOKEN=" + uploadToken, "RAYISH_PYPI=" + w.urls["pypi"],
-		"RAYISH_REGISTRY=" + strings.TrimPrefix(w.urls["registry"], "http://"),
-		"RAYISH_TEST_INDEX=" + w.path("published/index"), "RAYISH_MAVEN=" + w.path("published/maven"), "",
+		"HOOK=" + hookSecret, "RAYISH_PYPI_TOKEN=" + uploadToken, "RAYISH_PYPI=" + w.URL("pypi"),
+		"RAYISH_REGISTRY=" + strings.TrimPrefix(w.URL("registry"), "http://"),
+		"RAYISH_TEST_INDEX=" + w.Path("published/index"), "RAYISH_MAVEN=" + w.Path("published/maven"), "",
 	}, "\n")
-	config := fmt.Sprintf(installation, w.dir, repo, w.forge.CloneURL(repo), slots)
+	config := fmt.Sprintf(installation, w.dir, repo, w.Forge.CloneURL(repo), slots)
 	for name, text := range map[string]string{"secrets": secrets, "installation.yaml": config} {
-		if err := os.WriteFile(w.path(name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(w.Path(name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 	}
-	log, err := os.Create(w.path("sluice.log"))
+	log, err := os.Create(w.Path("sluice.log"))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
-	s := &sluice{binary: binary, dir: w.path("sluice"), url: w.hooks, log: log.Name()}
-	s.cmd = exec.Command(binary, "up", "--dir", s.dir, "--listen", strings.TrimPrefix(s.url, "http://"), "--config", w.path("installation.yaml"), "--log", "warn")
+	s := &sluice{binary: binary, dir: w.Path("sluice"), url: w.hooks, log: log.Name()}
+	s.cmd = exec.Command(binary, "up", "--dir", s.dir, "--listen", strings.TrimPrefix(s.url, "http://"), "--config", w.Path("installation.yaml"), "--log", "warn")
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := s.cmd.Start(); err != nil {

@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"github.com/sluiceci/sluice/pkg/loopback"
 	outside "github.com/sluiceci/sluice/pkg/world"
 )
 
@@ -23,72 +22,30 @@ const (
 
 // world is everything around Sluice, on loopback.
 type world struct {
+	*outside.Servers
 	dir      string
 	checkout string
-	forge    *outside.Forge
-	pypi     *outside.PyPI
-	urls     map[string]string // by what is served there
-	servers  []*http.Server
 	hooks    string // where the forge sends its webhooks
 }
 
 func newWorld(ctx context.Context, dir string) (*world, error) {
-	w := &world{dir: dir, checkout: filepath.Join(dir, "checkout"), urls: map[string]string{}, pypi: outside.NewPyPI(uploadToken)}
-	hooks, hooksURL, err := listen()
+	w := &world{dir: dir, checkout: filepath.Join(dir, "checkout")}
+	address, _, err := loopback.Reserve() // until the program ends
 	if err != nil {
 		return nil, err
 	}
-	w.hooks = hooksURL
-	if err := hooks.Close(); err != nil { // Sluice takes this address
+	w.hooks = "http://" + address
+	if w.Servers, err = outside.Serve(dir, outside.Hooks{URL: w.hooks + "/hooks/gitea", Secret: hookSecret}, uploadToken); err != nil {
 		return nil, err
 	}
-	forge, url, err := listen()
-	if err != nil {
+	if err := w.Folders("published/index", "published/maven", "cloud"); err != nil {
 		return nil, err
 	}
-	w.forge = outside.NewForge(filepath.Join(dir, "forge"), url, hooksURL+"/hooks/gitea", hookSecret)
-	w.serve("forge", url, forge, w.forge.Handler())
-	for name, handler := range map[string]http.Handler{
-		"pypi": w.pypi.Handler(), "registry": outside.Registry(), "files": http.FileServer(http.Dir(w.path("published"))),
-	} {
-		l, url, err := listen()
-		if err != nil {
-			return nil, err
-		}
-		w.serve(name, url, l, handler)
-	}
-	for _, folder := range []string{"published/index", "published/maven", "cloud"} {
-		if err := os.MkdirAll(w.path(folder), 0o755); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.forge.Create(ctx, repo); err != nil {
+	if err := w.Forge.Create(ctx, repo); err != nil {
 		return nil, err
 	}
 	return w, w.seed(ctx)
 }
-
-func listen() (net.Listener, string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, "", fmt.Errorf("cannot listen on loopback: %w", err)
-	}
-	return l, "http://" + l.Addr().String(), nil
-}
-
-func (w *world) serve(name, url string, l net.Listener, h http.Handler) {
-	server := &http.Server{Handler: h}
-	w.urls[name], w.servers = url, append(w.servers, server)
-	go func() { _ = server.Serve(l) }() // ends with close
-}
-
-func (w *world) close() {
-	for _, s := range w.servers {
-		_ = s.Close()
-	}
-}
-
-func (w *world) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
 
 // seed makes the repository: Ray's own files, unchanged, and beside them the definition and its stand-ins.
 func (w *world) seed(ctx context.Context) error {
@@ -103,7 +60,7 @@ func (w *world) seed(ctx context.Context) error {
 	if err := w.workingDirectories(); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"init", "-q", "--initial-branch=master"}, {"remote", "add", "origin", w.forge.CloneURL(repo)}} {
+	for _, args := range [][]string{{"init", "-q", "--initial-branch=master"}, {"remote", "add", "origin", w.Forge.CloneURL(repo)}} {
 		if _, err := w.git(ctx, args...); err != nil {
 			return err
 		}
@@ -159,7 +116,7 @@ func (w *world) push(ctx context.Context, branch, message string) (commit string
 
 // cast says what some tests do from now on; all others pass.
 func (w *world) cast(lines ...string) error {
-	return os.WriteFile(w.path("cast.txt"), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+	return os.WriteFile(w.Path("cast.txt"), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
 
 func sh(ctx context.Context, dir string, args ...string) (string, error) {
