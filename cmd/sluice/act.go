@@ -100,14 +100,32 @@ func cancelCommand() *cobra.Command {
 }
 
 func retryCommand() *cobra.Command {
-	var watch bool
+	var watch, all bool
+	var key string
 	c := &cobra.Command{
 		Use:   "retry RUN [TASK..]",
 		Short: "Try tasks again, on the plan that the run has; every task that did not succeed when none is named",
-		Args:  arguments(cobra.MinimumNArgs(1)),
+		Long: "Try tasks again, on the plan that the run has; every task that did not succeed when none is named.\n" +
+			"A success is final: what was tested is what is published. With --all everything is made again all the same, in a\n" +
+			"new run of the same commit on the same plan; the run that there is stays as it is. Prints the new run.",
+		Args: arguments(cobra.MinimumNArgs(1)),
 	}
 	c.Flags().BoolVar(&watch, "watch", false, "follow the run to its next end and exit with its outcome")
+	c.Flags().BoolVar(&all, "all", false, "make everything again, also what succeeded, in a new run on the same plan")
+	c.Flags().StringVar(&key, "key", "", "with --all, name of this request: the same key again starts nothing new (default: a new one)")
+	c.PreRunE = func(_ *cobra.Command, args []string) error {
+		switch {
+		case all && len(args) > 1:
+			return usage("--all is for a whole run: name no task, or leave it out")
+		case key != "" && !all:
+			return usage("--key is for --all")
+		}
+		return nil
+	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if all {
+			return s.rerun(ctx, args[0], client.Act{All: true, Key: key}, watch)
+		}
 		run, tasks, err := s.retried(ctx, args)
 		if err != nil {
 			return err
@@ -121,6 +139,23 @@ func retryCommand() *cobra.Command {
 		}
 		return s.watch(ctx, what)
 	})
+}
+
+// rerun makes all of a run again and prints the new run.
+func (s *session) rerun(ctx context.Context, name string, what client.Act, watch bool) error {
+	of, err := s.Resolve(ctx, name)
+	if err != nil {
+		return err
+	}
+	started, err := s.Act(ctx, of, "retry", what)
+	if err != nil {
+		return err
+	}
+	if !watch {
+		return s.said(started, "%s", started.Run)
+	}
+	fmt.Fprintf(s.talk, "Run %s, rerun of %s\n", client.Line(string(started.Run)), of)
+	return s.watch(ctx, client.Watching{Run: started.Run, New: true})
 }
 
 // retried are the run and the tasks that are meant.

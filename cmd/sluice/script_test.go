@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,6 +26,8 @@ import (
 //	envsubst FILE          put the values of variables into a file
 //	exits CODE COMMAND...  run a command that is to exit with a code
 //	eventually CODE WORDS COMMAND...  run a command until it exits with a code and prints words
+//	keep NAME PATTERN      set a variable to what the first group of a pattern matches in what was printed last
+//	page PATH DIR          print a page of the Sluice that keeps its things in DIR
 //	ready DIR              wait until the Sluice that keeps its things in DIR takes requests
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -34,6 +38,8 @@ func TestScripts(t *testing.T) {
 			"envsubst":   envsubst,
 			"eventually": eventually,
 			"exits":      exits,
+			"keep":       keep,
+			"page":       page,
 			"ready":      ready,
 		},
 		Condition:           condition,
@@ -120,6 +126,33 @@ func envsubst(ts *testscript.TestScript, negated bool, args []string) {
 		ts.Fatalf("usage: envsubst FILE")
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(os.Expand(ts.ReadFile(args[0]), ts.Getenv)), 0o600))
+}
+
+func keep(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 2 {
+		ts.Fatalf("usage: keep NAME PATTERN")
+	}
+	found := regexp.MustCompile("(?m)" + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("%s matches nothing that was printed", args[1])
+	}
+	ts.Setenv(args[0], found[1])
+}
+
+func page(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 2 {
+		ts.Fatalf("usage: page PATH DIR")
+	}
+	at, err := client.Find(client.Place{Dir: ts.MkAbs(args[1])})
+	ts.Check(err)
+	asking := http.Client{Timeout: time.Minute}
+	answer, err := asking.Get(at.URL + args[0])
+	ts.Check(err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	ts.Check(err)
+	_, err = ts.Stdout().Write(text)
+	ts.Check(err)
 }
 
 func ready(ts *testscript.TestScript, negated bool, args []string) {

@@ -46,6 +46,8 @@ type Run struct {
 	HeadRepo string             `json:"head_repo,omitempty"`
 	HeadRef  string             `json:"head_ref,omitempty"`
 	Fork     bool               `json:"fork,omitempty"`
+	RerunOf  release.RunID      `json:"rerun_of,omitempty"` // all of that run was to be made again, on its plan
+	RerunBy  string             `json:"rerun_by,omitempty"` // who asked for that
 	Received time.Time          `json:"received_at,omitzero"`
 	Planned  time.Time          `json:"planned_at,omitzero"`
 	Finished time.Time          `json:"finished_at,omitzero"` // of the last round; before Updated when it goes on
@@ -66,6 +68,7 @@ type Run struct {
 	Targets   []event.TargetName   `json:"targets,omitempty"`
 	Warnings  []string             `json:"warnings,omitempty"`
 	Problems  []event.Problem      `json:"problems,omitempty"`
+	Reruns    []release.RunID      `json:"reruns,omitempty"` // runs that make all of this one again, the oldest first; not in lists
 
 	Tasks map[string]int `json:"tasks"` // how many are in which state
 }

@@ -122,8 +122,10 @@ func checkTop(c *checker) {
 		c.variables(e.Value.Vars)
 		c.secrets(e.Value.Secrets)
 	}
-	if def.RetryBudget.Value < 0 {
-		c.fail(def.RetryBudget.At, "", "expected a number of retries from 0, found %d", def.RetryBudget.Value)
+	for _, budget := range []Int{def.RetryBudget, def.Release.RetryBudget} {
+		if budget.Value < 0 {
+			c.fail(budget.At, "", "expected a number of retries from 0, found %d", budget.Value)
+		}
 	}
 	if len(def.Builds) == 0 && len(def.Tests) == 0 && len(def.suites) == 0 {
 		c.fail(c.pos(1, 1), "add builds: {wheel: {run: make wheel, outputs: {wheel: \"dist/*.whl\"}}}", "the definition has no jobs")

@@ -49,6 +49,8 @@ type Release struct {
 	Also      List[Text] `key:"also" doc:"Globs of further branches that release; * does not match a slash." example:"[\"releases/*\"]"`
 	Tags      List[Text] `key:"tags" doc:"Globs of tags that release." example:"[\"v*\"]"`
 	Approvals Int        `key:"approvals" doc:"People who must approve before the gate opens." default:"0" example:"1"`
+
+	RetryBudget Int `key:"retry_budget" doc:"Retries of all runs of a release together: of a tag, or of a commit of a branch; a run that cannot publish shares it with its reruns. 0 means no limit." default:"0" example:"40"`
 }
 
 // Environment is a named set of variables and secrets.

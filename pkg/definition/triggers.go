@@ -114,7 +114,7 @@ func (def *Definition) releaseBranches() []string {
 func (def *Definition) Policy() release.ReleasePolicy {
 	p := release.ReleasePolicy{
 		Branch: def.Release.Branch.Value, Also: Strings(def.Release.Also), Tags: Strings(def.Release.Tags),
-		Approvals: def.Release.Approvals.Value,
+		Approvals: def.Release.Approvals.Value, RetryBudget: def.Release.RetryBudget.Value,
 	}
 	if p.Branch == "" {
 		p.Branch = "master"

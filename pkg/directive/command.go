@@ -15,7 +15,7 @@ type Command struct {
 	Job   string    // test: a job, or a glob; empty is everything
 	Names []string  // test and preset: presets; skip and only: globs; env: the one name
 	Set   []Setting // test and var
-	Text  string    // cancel, hold, approve: the reason or the note
+	Text  string    // cancel, hold, approve: the reason or the note; retry: "all", or nothing
 }
 
 // Setting is one override.

@@ -170,6 +170,13 @@ func (r *reader) nothing(*Command) {
 	}
 }
 
+// all reads the word "all", or nothing.
+func (r *reader) all(c *Command) {
+	if c.Text = strings.Join(strings.FieldsFunc(r.rest, space), " "); c.Text != "" && c.Text != All {
+		r.expected(r.offset, "/%s takes nothing, or the word %s", r.rule.Verb, All)
+	}
+}
+
 func (r *reader) text(c *Command) { c.Text = strings.Join(strings.FieldsFunc(r.rest, space), " ") }
 
 func (r *reader) globs(c *Command) {

@@ -24,6 +24,9 @@ const (
 	Help    Verb = "help"
 )
 
+// All is what may follow /retry: what succeeded is made again too.
+const All = "all"
+
 // Permission is what a person may do with a repository, in one scale for every forge.
 type Permission string
 
@@ -62,7 +65,7 @@ func Table() []Rule {
 		{Var, "PATH: VALUE", "override a setting, after the presets", Write, true, (*reader).setting},
 		{Env, "NAME", "choose the environment", Write, true, (*reader).environment},
 		{Cancel, "[REASON]", "end the runs of this pull request's head", Write, false, (*reader).text},
-		{Retry, "", "try again what did not succeed, on the plan that it had", Write, false, (*reader).nothing},
+		{Retry, "[all]", "try again what did not succeed, on the plan that it had; with all everything, in a new run", Write, false, (*reader).all},
 		{Hold, "[REASON]", "keep the gate from opening", Admin, false, (*reader).text},
 		{Approve, "[NOTE]", "approve the release", Admin, false, (*reader).text},
 		{Resume, "", "lift every hold of the gate", Admin, false, (*reader).nothing},

@@ -51,6 +51,9 @@ type Change struct {
 	At       time.Time `json:"at,omitzero"`
 
 	Parameters map[string]string `json:"parameters,omitempty"` // manual and comment
+
+	RerunOf RunID  `json:"rerunOf,omitempty"` // the run whose frozen plan is to be run again, as a whole
+	RerunBy string `json:"rerunBy,omitempty"` // who asked for that
 }
 
 // RunID derives the run that a change belongs to. The same repository, line and commit is the same run however it
@@ -58,6 +61,13 @@ type Change struct {
 // same commit on another branch (a fast-forward merge to the release branch) is another run.
 func (c Change) RunID() RunID {
 	return RunID(c.Commit.Short() + "-" + Derive("run", c.Repo, c.Line(), string(c.Commit), c.Nonce)[:8])
+}
+
+// Rerun is the change that starts all of a run again on its plan: the same revision, in a run of its own. The same request
+// is the same run.
+func (c Change) Rerun(of RunID, by, request string) Change {
+	c.RerunOf, c.RerunBy, c.Nonce, c.Delivery = of, by, request, ""
+	return c
 }
 
 // Line is the branch or tag that the commit is on, the same for a push to a branch and a pull request from it.
@@ -91,6 +101,8 @@ type ReleasePolicy struct {
 	Tags      []string `json:"tags,omitempty"`      // globs of tags that release, "v*"
 	Approvals int32    `json:"approvals,omitempty"` // people who must approve before the gate opens
 	Denied    string   `json:"denied,omitempty"`    // why the installation lets this change publish nothing, whatever the rest says
+
+	RetryBudget int32 `json:"retryBudget,omitempty"` // retries of all runs of a release together; 0 means no limit
 }
 
 // Allows reports whether a change may publish, with the reason.

@@ -15,9 +15,9 @@ type line struct {
 }
 
 // lineOf names the line that a run is of; empty for one that no run makes stale: a tag is one commit for ever, and what a
-// person or a clock asked for is done as asked.
+// person or a clock asked for is done as asked. So is a rerun, which also makes none stale: its commit is an old one.
 func (r *run) lineOf() string {
-	if r.planned == nil {
+	if r.planned == nil || r.planned.Change.RerunOf != "" {
 		return ""
 	}
 	switch c := r.planned.Change; c.Kind {

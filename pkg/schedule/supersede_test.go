@@ -69,6 +69,18 @@ func TestSuperseded(t *testing.T) {
 			b.store("new", topic(release.Push, "2222222222", "x"))
 			b.store("old", event.RunRetryRequested{Request: "1"})
 		}, ""},
+		"a rerun makes none stale": {func(b *bench) {
+			again := topic(release.Push, "1111111111", "x")
+			again.Change = again.Change.Rerun("older", "ann", "1")
+			b.store("new", topic(release.Push, "2222222222", "x"))
+			b.store("again", again)
+		}, ""},
+		"a rerun is not made stale": {func(b *bench) {
+			again := topic(release.Push, "1111111111", "x")
+			again.Change = again.Change.Rerun("older", "ann", "1")
+			b.store("again", again)
+			b.store("new", topic(release.Push, "2222222222", "x"))
+		}, ""},
 	} {
 		b := newBench(t, Config{})
 		c.facts(b)

@@ -24,7 +24,7 @@ const maxDocument = 256 << 20
 type run struct {
 	id      release.RunID
 	planned event.RunPlanned
-	at      time.Time // when it was planned, by the stream's clock
+	at      time.Time // when it was planned, by the stream's clock; of a rerun, when what it makes again was
 	kinds   map[release.TaskID]release.TaskKind
 }
 
@@ -84,7 +84,21 @@ func (r *runs) load(ctx context.Context, id release.RunID) (*run, error) {
 	for _, t := range p.Tasks {
 		kinds[t.ID] = t.Kind
 	}
-	return &run{id: id, planned: planned, at: e.Stored.UTC(), kinds: kinds}, nil
+	at, err := r.age(ctx, planned.Change, e.Stored)
+	return &run{id: id, planned: planned, at: at, kinds: kinds}, err
+}
+
+// age is when what a run does was planned. A rerun does what an earlier run did: it is as old as that, so that the rerun of
+// an old commit does not come after a newer commit.
+func (r *runs) age(ctx context.Context, c release.Change, planned time.Time) (time.Time, error) {
+	if c.RerunOf == "" {
+		return planned.UTC(), nil
+	}
+	first, err := r.get(ctx, c.RerunOf)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return first.at, nil
 }
 
 // find looks a run up and says whether this destination keeps things of its project.

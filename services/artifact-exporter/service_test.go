@@ -352,3 +352,31 @@ func TestNewRefusesTwoOfAName(t *testing.T) {
 		t.Error("New = nil, want an error: their consumers would be the same")
 	}
 }
+
+// TestARerunIsAsOldAsItsRun makes the run of an old commit again after a newer one was released: its files are kept, and
+// latest/ stays where it is.
+func TestARerunIsAsOldAsItsRun(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	w := newWorld(t, dir)
+	w.start()
+	old, newer := story{change: push("master", "a"), text: "old"}, story{change: push("master", "b"), text: "newer"}
+	old.tell(w)
+	w.exported(3)
+	newer.tell(w)
+	w.exported(6)
+	again := story{change: old.change.Rerun(old.run(), "ann", "r1"), text: "again"}
+	again.tell(w)
+	w.exported(8)
+	last := story{change: push("master", "c"), text: "last"}
+	last.tell(w) // its gate is heard after the rerun's
+	w.exported(11)
+	for _, e := range w.seen {
+		if x := e.Data.(event.ArtifactExported); x.Part == "latest" && e.Run == again.run() {
+			t.Error("the rerun of an old commit took latest/ back")
+		}
+	}
+	if m := readManifest(t, filepath.Join(path, "latest")); m.Run != last.run() {
+		t.Errorf("latest/ is of run %s, want %s", m.Run, last.run())
+	}
+}

@@ -27,6 +27,9 @@ const (
 // plan answers a change with the run's plan and its build tasks, or with the reason why there is none. A run that has a
 // plan keeps it, whatever came to announce its commit again.
 func (b *builder) plan(ctx context.Context, d *bus.Delivery[event.ChangeReceived]) error {
+	if d.Data.Change.RerunOf != "" {
+		return b.rerun(ctx, d)
+	}
 	frozen, digest, err := b.frozen(ctx, d.Event.Run)
 	if err != nil {
 		return err
@@ -152,17 +155,22 @@ func wrong(change release.Change, err error) (*plan.Plan, event.Payload, error) 
 
 // restrict takes the right to publish from a plan whose ref the installation does not trust to release.
 func (b *builder) restrict(p *plan.Plan) {
+	if denied := b.denied(p); denied != "" {
+		p.Targets, p.Release.Denied, p.Warnings = nil, denied, append(p.Warnings, denied)
+	}
+}
+
+// denied says why the installation lets nothing be published that the plan would let.
+func (b *builder) denied(p *plan.Plan) string {
 	if allowed, _ := p.Release.Allows(p.Change); !allowed {
-		return
+		return ""
 	}
 	for _, glob := range b.config.Releases[p.Change.Repo] {
 		if ok, _ := path.Match(glob, p.Change.Ref); ok {
-			return
+			return ""
 		}
 	}
-	p.Targets = nil
-	p.Release.Denied = "the definition lets " + p.Change.Ref + " publish, but the installation does not: it is not in the project's release_refs"
-	p.Warnings = append(p.Warnings, p.Release.Denied)
+	return "the definition lets " + p.Change.Ref + " publish, but the installation does not: it is not in the project's release_refs"
 }
 
 // definition reads the definition at the commit. That there is none, or no such commit, is a verdict; that the forge

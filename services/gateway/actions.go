@@ -35,6 +35,7 @@ type body struct {
 	Reason     string            `json:"reason"`
 	Note       string            `json:"note"`
 	Tasks      []release.TaskID  `json:"tasks"`
+	All        bool              `json:"all"` // of a run: what succeeded too
 	Resume     bool              `json:"resume"`
 	limited
 	tested

@@ -93,7 +93,7 @@ func (o *order) act(ctx context.Context) error {
 		case directive.Cancel:
 			err = o.cancel(ctx, c.Text)
 		case directive.Retry:
-			err = o.retry(ctx)
+			err = o.retry(ctx, c.Text == directive.All)
 		case directive.Hold:
 			err = o.gate(ctx, "held", event.GateHeld{Request: o.comment.Comment, By: o.comment.Author, Reason: c.Text})
 		case directive.Resume:

@@ -13,8 +13,8 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// runs lists the runs of the commit that a comment is bound to: the pull request's own, and those that earlier comments
-// asked for.
+// runs lists the runs of the commit that a comment is bound to: the pull request's own, those that earlier comments
+// asked for, and the reruns of these that earlier comments asked for.
 func (o *order) runs(ctx context.Context) ([]release.RunID, error) {
 	candidates := []release.RunID{o.comment.Pull.RunID()}
 	earlier, err := o.earlier(ctx)
@@ -38,7 +38,8 @@ func (o *order) runs(ctx context.Context) ([]release.RunID, error) {
 			out = append(out, run)
 		}
 	}
-	return out, nil
+	reruns, err := o.reruns(ctx, out, earlier)
+	return append(out, reruns...), err
 }
 
 // earlier reads the comments of the pull request that were bound before this one.
@@ -124,10 +125,13 @@ func (o *order) cancel(ctx context.Context, reason string) error {
 	return nil
 }
 
-func (o *order) retry(ctx context.Context) error {
+func (o *order) retry(ctx context.Context, all bool) error {
 	runs, err := o.runs(ctx)
 	if err != nil {
 		return err
+	}
+	if all {
+		return o.rerun(ctx, runs)
 	}
 	some := false
 	for _, run := range runs {

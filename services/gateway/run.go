@@ -71,6 +71,9 @@ func (g *gateway) retry(ctx context.Context, r request) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
+	if r.body.All {
+		return g.rerun(ctx, r, run)
+	}
 	opened, err := g.said(ctx, run, event.TypeGateOpened)
 	if err != nil {
 		return done{}, err

@@ -76,8 +76,23 @@ func (p *page) head(status client.Status) {
 	if len(about) > 0 {
 		p.line("  %s", s.paint(faint, s.fit(strings.Join(about, ", "), 2)))
 	}
+	p.reruns(run)
 	if why := reason(status); why != "" {
 		p.wrapped("  ", safe(why))
+	}
+}
+
+// reruns says which run this one makes again, and which ones make it again.
+func (p *page) reruns(run client.Run) {
+	if run.RerunOf != "" {
+		by := ""
+		if run.RerunBy != "" {
+			by = ", asked for by " + safe(run.RerunBy)
+		}
+		p.wrapped("  ", "rerun of "+safe(run.RerunOf)+by)
+	}
+	for _, id := range run.Reruns {
+		p.wrapped("  ", "rerun as "+safe(id))
 	}
 }
 

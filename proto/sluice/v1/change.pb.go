@@ -66,7 +66,11 @@ type Change struct {
 	Nonce string                 `protobuf:"bytes,20,opt,name=nonce,proto3" json:"nonce,omitempty"`
 	At    *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=at,proto3" json:"at,omitempty"`
 	// Manual and comment.
-	Parameters    map[string]string `protobuf:"bytes,22,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Parameters map[string]string `protobuf:"bytes,22,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The run whose frozen plan is to be run again, as a whole.
+	RerunOf string `protobuf:"bytes,23,opt,name=rerun_of,json=rerunOf,proto3" json:"rerun_of,omitempty"`
+	// Who asked for that.
+	RerunBy       string `protobuf:"bytes,24,opt,name=rerun_by,json=rerunBy,proto3" json:"rerun_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -255,6 +259,20 @@ func (x *Change) GetParameters() map[string]string {
 	return nil
 }
 
+func (x *Change) GetRerunOf() string {
+	if x != nil {
+		return x.RerunOf
+	}
+	return ""
+}
+
+func (x *Change) GetRerunBy() string {
+	if x != nil {
+		return x.RerunBy
+	}
+	return ""
+}
+
 // ReleasePolicy says which changes may publish. The zero policy lets none.
 type ReleasePolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -267,7 +285,9 @@ type ReleasePolicy struct {
 	// People who must approve before the gate opens.
 	Approvals int32 `protobuf:"varint,4,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	// Why the installation lets this change publish nothing, whatever the rest says.
-	Denied        string `protobuf:"bytes,5,opt,name=denied,proto3" json:"denied,omitempty"`
+	Denied string `protobuf:"bytes,5,opt,name=denied,proto3" json:"denied,omitempty"`
+	// Retries of all runs of a release together; 0 means no limit.
+	RetryBudget   int32 `protobuf:"varint,6,opt,name=retry_budget,json=retryBudget,proto3" json:"retry_budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -335,6 +355,13 @@ func (x *ReleasePolicy) GetDenied() string {
 		return x.Denied
 	}
 	return ""
+}
+
+func (x *ReleasePolicy) GetRetryBudget() int32 {
+	if x != nil {
+		return x.RetryBudget
+	}
+	return 0
 }
 
 // ChangeReceived says that a revision arrived. One run may hear of its commit by a push and by a pull request: the key
@@ -965,7 +992,7 @@ var File_sluice_v1_change_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_change_proto_rawDesc = "" +
 	"\n" +
-	"\x16sluice/v1/change.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8f\x05\n" +
+	"\x16sluice/v1/change.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x05\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
@@ -991,16 +1018,19 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\x02at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12A\n" +
 	"\n" +
 	"parameters\x18\x16 \x03(\v2!.sluice.v1.Change.ParametersEntryR\n" +
-	"parameters\x1a=\n" +
+	"parameters\x12\x19\n" +
+	"\brerun_of\x18\x17 \x01(\tR\arerunOf\x12\x19\n" +
+	"\brerun_by\x18\x18 \x01(\tR\arerunBy\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x85\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa8\x01\n" +
 	"\rReleasePolicy\x12\x16\n" +
 	"\x06branch\x18\x01 \x01(\tR\x06branch\x12\x12\n" +
 	"\x04also\x18\x02 \x03(\tR\x04also\x12\x12\n" +
 	"\x04tags\x18\x03 \x03(\tR\x04tags\x12\x1c\n" +
 	"\tapprovals\x18\x04 \x01(\x05R\tapprovals\x12\x16\n" +
-	"\x06denied\x18\x05 \x01(\tR\x06denied\";\n" +
+	"\x06denied\x18\x05 \x01(\tR\x06denied\x12!\n" +
+	"\fretry_budget\x18\x06 \x01(\x05R\vretryBudget\";\n" +
 	"\x0eChangeReceived\x12)\n" +
 	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\";\n" +
 	"\rChangeIgnored\x12\x12\n" +

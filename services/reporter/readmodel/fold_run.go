@@ -17,7 +17,7 @@ func putChange(r row, c release.Change) row {
 	return r.put("project", c.Project).put("repo", c.Repo).put("forge", c.Forge).put("kind", string(c.Kind)).
 		put("branch", c.Branch).put("ref", c.Ref).put("commit_id", string(c.Commit)).put("title", c.Title).
 		put("author", c.Author).put("url", c.URL).put("number", c.Number).put("head_repo", c.HeadRepo).
-		put("head_ref", c.HeadRef).put("fork", c.Fork)
+		put("head_ref", c.HeadRef).put("fork", c.Fork).put("rerun_of", some(string(c.RerunOf))).put("rerun_by", some(c.RerunBy))
 }
 
 func (b *batch) changeIgnored(e event.Event, p event.ChangeIgnored) {

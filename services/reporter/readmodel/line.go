@@ -68,6 +68,9 @@ func TaskOf(p event.Payload) release.TaskID {
 func runLine(p event.Payload) (string, Tone) {
 	switch p := p.(type) {
 	case event.ChangeReceived:
+		if p.Change.RerunOf != "" {
+			return fmt.Sprintf("%s asked to make all of run %s again, on its plan", cmp.Or(p.Change.RerunBy, "somebody"), p.Change.RerunOf), Warn
+		}
 		return fmt.Sprintf("%s of %s received from %s: %s", kindWord(p.Change.Kind), Place(p.Change),
 			cmp.Or(p.Change.Author, "an unknown author"), p.Change.Title), Plain
 	case event.ChangeIgnored:

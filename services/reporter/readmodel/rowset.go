@@ -120,6 +120,14 @@ func list[T any](items []T) any {
 	return text(items)
 }
 
+// some is a text that most rows do not have: an empty one says nothing.
+func some(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
 func object[V any](items map[string]V) any {
 	if len(items) == 0 {
 		return nil

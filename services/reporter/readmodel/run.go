@@ -28,6 +28,8 @@ type Run struct {
 	HeadRepo string             `json:"head_repo,omitempty"`
 	HeadRef  string             `json:"head_ref,omitempty"`
 	Fork     bool               `json:"fork,omitempty"`
+	RerunOf  release.RunID      `json:"rerun_of,omitempty"` // all of that run was to be made again, on its plan
+	RerunBy  string             `json:"rerun_by,omitempty"` // who asked for that
 	Received time.Time          `json:"received_at,omitzero"`
 	Planned  time.Time          `json:"planned_at,omitzero"`
 	Finished time.Time          `json:"finished_at,omitzero"` // of the last round; before Updated when it goes on
@@ -48,6 +50,7 @@ type Run struct {
 	Targets   []event.TargetName   `json:"targets,omitempty"`
 	Warnings  []string             `json:"warnings,omitempty"`
 	Problems  []event.Problem      `json:"problems,omitempty"`
+	Reruns    []release.RunID      `json:"reruns,omitempty"` // runs that make all of this one again, the oldest first; not in lists
 
 	Tasks Counts `json:"tasks"`
 }
@@ -93,14 +96,14 @@ func (c Counts) Of(states ...string) int {
 const stateColumn = "COALESCE(state, CASE WHEN ignored IS NOT NULL THEN 'ignored' ELSE 'received' END)"
 
 const runColumns = "run, born, seq, updated_at, project, repo, forge, kind, branch, ref, commit_id, title, author, url, number," +
-	" head_repo, head_ref, fork, received_at, planned_at, finished_at, " + stateColumn + ", outcome, COALESCE(reason, ignored)," +
+	" head_repo, head_ref, fork, rerun_of, rerun_by, received_at, planned_at, finished_at, " + stateColumn + ", outcome, COALESCE(reason, ignored)," +
 	" round, plan, builds, tests, skipped, gate, gate_reason, released, gate_on, gate_tests, targets, warnings, problems"
 
 func scanRun(r *Run) []any {
 	return []any{
 		&r.ID, opt(&r.Born), opt(&r.Seq), moment(&r.Updated), opt(&r.Project), opt(&r.Repo), opt(&r.Forge), opt(&r.Kind),
 		opt(&r.Branch), opt(&r.Ref), opt(&r.Commit), opt(&r.Title), opt(&r.Author), opt(&r.URL), opt(&r.Number),
-		opt(&r.HeadRepo), opt(&r.HeadRef), opt(&r.Fork), moment(&r.Received), moment(&r.Planned), moment(&r.Finished),
+		opt(&r.HeadRepo), opt(&r.HeadRef), opt(&r.Fork), opt(&r.RerunOf), opt(&r.RerunBy), moment(&r.Received), moment(&r.Planned), moment(&r.Finished),
 		opt(&r.State), opt(&r.Outcome), opt(&r.Reason), opt(&r.Round), opt(&r.Plan), opt(&r.Builds), opt(&r.Tests),
 		opt(&r.Skipped), opt(&r.Gate), opt(&r.GateWhy), opt(&r.Released), decoded(&r.GateOn), decoded(&r.GateTests),
 		decoded(&r.Targets), decoded(&r.Warnings), decoded(&r.Problems),
@@ -113,6 +116,18 @@ func (m *Model) Run(ctx context.Context, id release.RunID) (run Run, found bool,
 	if err != nil || len(runs) == 0 {
 		return Run{}, false, err
 	}
+	if runs[0].Reruns, err = m.reruns(ctx, id); err != nil {
+		return Run{}, false, err
+	}
 	err = m.count(ctx, runs)
 	return runs[0], true, err
+}
+
+// maxReruns bounds how many reruns of a run are told.
+const maxReruns = 100
+
+// reruns lists the runs that make all of a run again.
+func (m *Model) reruns(ctx context.Context, of release.RunID) ([]release.RunID, error) {
+	query := "SELECT run FROM runs WHERE rerun_of = ? ORDER BY born LIMIT ?"
+	return collect(ctx, m, query, []any{string(of), maxReruns}, func(id *release.RunID) []any { return []any{id} })
 }

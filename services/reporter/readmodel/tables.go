@@ -8,7 +8,7 @@ import (
 
 // runChange are the columns that say what change a run is of. They are known from its announcement, and better once
 // there is a plan.
-const runChange = "project repo forge kind branch ref commit_id title author url number head_repo head_ref fork"
+const runChange = "project repo forge kind branch ref commit_id title author url number head_repo head_ref fork rerun_of rerun_by"
 
 // tables lists what facts are folded into, with the key first. "announced" is runs again: what is written there gives
 // way to what stands in runs already.
