@@ -130,7 +130,8 @@ func (o planOptions) resolve(def *definition.Definition) (*plan.Plan, error) {
 	if o.commented && !o.commands.Plans() {
 		return definition.Untriggered(def, o.request.Change, "the comment asks for none"), nil
 	}
-	return definition.Resolve(def, o.request)
+	p, err := definition.Resolve(def, o.request)
+	return p, o.placed(err)
 }
 
 // change describes the change that the flags name, at the checkout's commit where there is one.

@@ -37,6 +37,19 @@ func (o *planOptions) obey() error {
 	return nil
 }
 
+// placed tells of what is wrong with a part of the comment where it stands there, not as the flag that says the same.
+func (o *planOptions) placed(err error) error {
+	var problems definition.Errors
+	if !errors.As(err, &problems) {
+		return err
+	}
+	where := map[string]definition.Problem{}
+	for flag, c := range o.commands.Flags() {
+		where[definition.Flag(flag.Name, flag.Value)] = definition.Problem{File: "comment", Line: c.Line, Column: c.Column}
+	}
+	return problems.Placed(where)
+}
+
 // commentProblems are the mistakes of a comment in the form of those of a definition.
 func commentProblems(problems directive.Errors) definition.Errors {
 	var out definition.Errors

@@ -13,7 +13,7 @@ import (
 func (o *planOptions) explain(def *definition.Definition, out io.Writer) error {
 	origins, err := definition.Explain(def, o.request)
 	if err != nil {
-		return o.refused(out, err)
+		return o.refused(out, o.placed(err))
 	}
 	for i := range origins {
 		o.said(&origins[i])

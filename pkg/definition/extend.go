@@ -57,7 +57,7 @@ func (x *extension) under(job *Job, path []string) Job {
 		t := x.template(name.Value, path)
 		switch {
 		case t == nil && !x.failed:
-			x.fail(name.At, nearest(name.Value, x.def.Templates.Names()), "unknown template %q%s", shorten(printable(name.Value), 60), oneOf(x.def.Templates.Names()))
+			x.fail(name.At, nearest(name.Value, x.def.Templates.Names()), "unknown template %q%s", shorten(printable(name.Value), 60), oneOf("templates", x.def.Templates.Names()))
 		case t != nil:
 			base = base.over(t, &x.budget)
 		}
@@ -66,9 +66,9 @@ func (x *extension) under(job *Job, path []string) Job {
 	return base.over(job, &x.budget)
 }
 
-func oneOf(names []string) string {
+func oneOf(what string, names []string) string {
 	if len(names) == 0 {
-		return ": the definition has no templates"
+		return ": the definition has no " + what
 	}
 	return ", expected one of " + enumerate(names, 20)
 }

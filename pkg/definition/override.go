@@ -136,7 +136,7 @@ func (def *Definition) presetCycle(name string, path []string, done map[string]b
 // parseSet reads one "a.b=VALUE" of a request; the value is YAML.
 func parseSet(text string) (path string, value Setting, problems Errors) {
 	path, raw, found := cutSet(text)
-	s := newSource("--set "+shorten(printable(text), 60), raw)
+	s := newSource(Flag("--set", text), raw)
 	if !found || path == "" {
 		s.fail(Pos{}, "write --set tests.gpu=2", "expected PATH=VALUE, found %q", shorten(printable(text), 60))
 		return path, value, s.problems

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -43,6 +44,20 @@ func (e Errors) Error() string {
 		texts[i] = p.String()
 	}
 	return strings.Join(texts, "\n")
+}
+
+// Flag is how a problem names the part of a request that is wrong: "--set tests.gpu=2", "/skip wheel".
+func Flag(name, value string) string { return name + " " + shorten(printable(value), 60) }
+
+// Placed tells of each problem with a part of a request where that was said, as far as where knows it by its Flag.
+func (e Errors) Placed(where map[string]Problem) Errors {
+	out := slices.Clone(e)
+	for i, p := range e {
+		if at, known := where[p.File]; known {
+			out[i].File, out[i].Line, out[i].Column = at.File, at.Line, at.Column
+		}
+	}
+	return out.sorted()
 }
 
 // sorted orders problems by their place, file by file, and drops those said twice.

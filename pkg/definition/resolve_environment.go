@@ -16,8 +16,8 @@ func (r *resolver) chooseEnvironment() {
 		return
 	}
 	if _, ok := r.def.Environments.Get(r.req.Environment); !ok {
-		r.refuse("--env "+shorten(printable(r.req.Environment), 60), nearest(r.req.Environment, r.def.Environments.Names()),
-			"unknown environment, expected one of %s", enumerate(r.def.Environments.Names(), 20))
+		r.refuse(Flag("--env", r.req.Environment), nearest(r.req.Environment, r.def.Environments.Names()),
+			"unknown environment%s", oneOf("environments", r.def.Environments.Names()))
 	}
 }
 

@@ -7,7 +7,7 @@ func (r *resolver) leave() {
 	r.jail()
 	for _, glob := range r.req.Skip {
 		if !validGlob(glob) {
-			r.refuse("/skip "+shorten(printable(glob), 60), "", "expected a glob on a task's id or name")
+			r.refuse(Flag("/skip", glob), "", "expected a glob on a task's id or name")
 			continue
 		}
 		found := 0
@@ -21,7 +21,7 @@ func (r *resolver) leave() {
 			}
 		}
 		if found == 0 {
-			r.refuse("/skip "+shorten(printable(glob), 60), nearest(glob, r.taskNames()), "no task has such an id or name")
+			r.refuse(Flag("/skip", glob), nearest(glob, r.taskNames()), "no task has such an id or name")
 		}
 	}
 }

@@ -11,8 +11,7 @@ func (r *resolver) override() {
 	r.settings.Map = true
 	for _, name := range r.req.Presets {
 		if _, ok := r.def.Presets.Get(name); !ok {
-			r.refuse("--preset "+shorten(printable(name), 60), nearest(name, r.def.Presets.Names()), "unknown preset, expected one of %s",
-				enumerate(r.def.Presets.Names(), 20))
+			r.refuse(Flag("--preset", name), nearest(name, r.def.Presets.Names()), "unknown preset%s", oneOf("presets", r.def.Presets.Names()))
 			continue
 		}
 		budget := maxOverrides
@@ -30,7 +29,7 @@ func (r *resolver) override() {
 			continue
 		}
 		if problem, hint := r.settings.override(path, value, cause{set: i + 1, text: shorten(printable(text), 60)}); problem != "" {
-			r.refuse("--set "+shorten(printable(text), 60), hint, "%s", problem)
+			r.refuse(Flag("--set", text), hint, "%s", problem)
 		}
 	}
 	r.chooseEnvironment()

@@ -154,7 +154,7 @@ func (r *resolver) choose() {
 	keep := map[*task]string{}
 	for _, glob := range r.req.Select {
 		if !validGlob(glob) {
-			r.refuse("--select "+shorten(printable(glob), 60), "", "expected a glob on a task's id or name")
+			r.refuse(Flag("--select", glob), "", "expected a glob on a task's id or name")
 			continue
 		}
 		found, left := 0, (*task)(nil)
@@ -171,9 +171,9 @@ func (r *resolver) choose() {
 		switch {
 		case found > 0:
 		case left != nil:
-			r.refuse("--select "+shorten(printable(glob), 60), "", "%s is left out: %s", left.name, shorten(left.skipped, 300))
+			r.refuse(Flag("--select", glob), "", "%s is left out: %s", left.name, shorten(left.skipped, 300))
 		default:
-			r.refuse("--select "+shorten(printable(glob), 60), nearest(glob, r.taskNames()), "no task has such an id or name")
+			r.refuse(Flag("--select", glob), nearest(glob, r.taskNames()), "no task has such an id or name")
 		}
 	}
 	for _, t := range r.everyTask() {

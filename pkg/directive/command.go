@@ -126,6 +126,32 @@ func (c Commands) Wish() Wish {
 	return w
 }
 
+// Flag is a part of a wish as the command line has it: --set and path=value.
+type Flag struct{ Name, Value string }
+
+// Flags are the parts of the wish, each with the first directive that asks for it.
+func (c Commands) Flags() map[Flag]Command {
+	out := map[Flag]Command{}
+	note := func(by Command, name string, values ...string) {
+		for _, value := range values {
+			if _, said := out[Flag{name, value}]; !said {
+				out[Flag{name, value}] = by
+			}
+		}
+	}
+	names := map[Verb]string{Test: "--preset", Preset: "--preset", Only: "--select", Skip: "/skip", Env: "--env"}
+	for _, one := range c {
+		note(one, names[one.Verb], one.Names...)
+		if one.Job != "" {
+			note(one, "--select", one.Job)
+		}
+		for _, s := range one.Set {
+			note(one, "--set", s.String())
+		}
+	}
+	return out
+}
+
 func add(to []string, more ...string) []string {
 	for _, s := range more {
 		if !slices.Contains(to, s) && s != "" {

@@ -63,20 +63,34 @@ func answered(change release.Change, p *plan.Plan, said []event.Payload) []event
 	})
 }
 
-// failures are the reasons of a verdict. What came from the comment is named as it stands there.
+// failures are the reasons of a verdict.
 func failures(said []event.Payload) (out []string) {
-	flags := strings.NewReplacer("--preset ", "/preset ", "--set ", "/var ", "--select ", "/test ", "--env ", "/env ")
 	for _, p := range said {
 		switch p := p.(type) {
 		case event.ChangeIgnored:
 			out = append(out, p.Reason)
 		case event.RunRejected:
 			for _, problem := range p.Problems {
-				out = append(out, flags.Replace(problemLine(problem)))
+				out = append(out, problemLine(problem))
 			}
 		}
 	}
 	return out
+}
+
+// asComment names what is wrong with a part of a comment by the directive that asks for it, not by the flag that says the
+// same; what the installation asks for keeps its flag. Lines are left out: the gateway has taken the talk away.
+func asComment(change release.Change, err error) error {
+	commands, unread := directive.Parse(change.Parameters[parameterDirectives])
+	var problems definition.Errors
+	if change.Kind != release.Comment || unread != nil || !errors.As(err, &problems) {
+		return err
+	}
+	where := map[string]definition.Problem{}
+	for flag, c := range commands.Flags() {
+		where[definition.Flag(flag.Name, flag.Value)] = definition.Problem{File: c.String()}
+	}
+	return problems.Placed(where)
 }
 
 func problemLine(p event.Problem) string {

@@ -74,10 +74,11 @@ func TestACommentThatCannotBePlannedIsAnswered(t *testing.T) {
 		"/test smok":                      "/test smok: no task has such an id or name",
 		"/skip nothing":                   "/skip nothing: no task has such an id or name",
 		"/preset bog\n/var siz: 3":        "/preset bog: unknown preset",
-		"/var size.x: 3":                  "/var size.x=3: unknown setting size.x",
+		"/var size.x: 3":                  "/var size.x: 3: unknown setting size.x",
+		"/test smoke siz=3":               "/test smoke siz=3: unknown setting siz",
 		"/env prod":                       "/env prod: unknown environment",
 		"/tset":                           "comment:1:1: unknown directive /tset",
-		"/var size: [1, {a: b}, \"\\x\"]": "/var size=",
+		"/var size: [1, {a: b}, \"\\x\"]": "/var size: [1,",
 	} {
 		change := comment(push, directives, "")
 		s.say(change.RunID(), event.ChangeReceived{Change: change})

@@ -103,7 +103,7 @@ func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Pla
 	}
 	p, err := definition.Resolve(def, request)
 	if err != nil {
-		return nil, rejected(change, err), nil
+		return nil, rejected(change, asComment(change, err)), nil
 	}
 	b.restrict(p)
 	if err := b.gather(p); err != nil {

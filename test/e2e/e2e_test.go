@@ -1,5 +1,6 @@
-// Package e2e drives the demo's Sluice with clients that nobody here wrote: git, pip, skopeo, curl, Chromium. It needs
-// bin/sluice (make build); make e2e brings what else it needs.
+// Package e2e holds Sluice to clients and servers that nobody here wrote: git, pip, skopeo, curl, Chromium on the demo; a
+// Gitea that sends webhooks and takes comments; what runs pipelines of GitLab. It needs bin/sluice (make build); make e2e
+// brings what else it needs.
 package e2e
 
 import (
@@ -25,12 +26,8 @@ type demo struct {
 
 func startDemo(t *testing.T) demo {
 	t.Helper()
-	top, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(top, "bin", "sluice"), "up", "--demo", "--listen", "127.0.0.1:8037")
-	cmd.Dir = top
+	cmd := exec.Command(sluice(t), "up", "--demo", "--listen", "127.0.0.1:8037")
+	cmd.Dir = top(t)
 	var all bytes.Buffer
 	out, err := cmd.StdoutPipe()
 	if err != nil {

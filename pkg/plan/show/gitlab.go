@@ -28,10 +28,11 @@ func GitLab(w io.Writer, p *plan.Plan) error {
 	// Without rules, GitLab leaves a child's jobs out where a merge request started it.
 	fmt.Fprintf(b, "{\n%s: %s,\n%s: %s", text("workflow"), `{"rules":[{"when":"always"}]}`, text("stages"), text(list))
 	fmt.Fprintf(b, ",\n%s: %s", text("variables"), text(map[string]string{
-		"SLUICE_COMMIT": "$CI_COMMIT_SHA", "SLUICE_BRANCH": "$CI_COMMIT_BRANCH", "SLUICE_RUN": "$CI_PIPELINE_ID",
+		"SLUICE_COMMIT": "$CI_COMMIT_SHA", "SLUICE_BRANCH": gitlabBranch(p), "SLUICE_RUN": "$CI_PIPELINE_ID",
+		"SLUICE_INPUTS": "$CI_PROJECT_DIR/" + gitlabLaid,
 	}))
 	for i := range p.Tasks {
-		fmt.Fprintf(b, ",\n%s: %s", text(names[p.Tasks[i].ID]), text(gitlabOf(&p.Tasks[i], names)))
+		fmt.Fprintf(b, ",\n%s: %s", text(names[p.Tasks[i].ID]), text(gitlabOf(p, &p.Tasks[i], names)))
 	}
 	if len(p.Tasks) == 0 {
 		// GitLab refuses a pipeline without jobs.
@@ -39,6 +40,17 @@ func GitLab(w io.Writer, p *plan.Plan) error {
 	}
 	fmt.Fprintln(b, "\n}")
 	return b.Flush()
+}
+
+// gitlabBranch is where GitLab names the branch of the change; of a pull request its target, of a tag none.
+func gitlabBranch(p *plan.Plan) string {
+	switch p.Change.Kind {
+	case release.PullRequest, release.Comment:
+		return "$CI_MERGE_REQUEST_TARGET_BRANCH_NAME"
+	case release.Tag:
+		return ""
+	}
+	return "$CI_COMMIT_BRANCH"
 }
 
 // gitlabKeywords mean something else at the top of a pipeline than a job.
@@ -70,7 +82,10 @@ func gitlabLosses(p *plan.Plan) []string {
 		what string
 		lost func(*plan.Task) bool
 	}{
-		{"inputs are where they were made, not in $SLUICE_INPUTS, for", func(t *plan.Task) bool { return len(t.Inputs) > 0 }},
+		{"a report that is missing, or tells of no test, fails nothing:", func(t *plan.Task) bool { return t.Reports != (plan.Reports{}) }},
+		{"nobody looks that outputs carry the commit, of", func(t *plan.Task) bool {
+			return slices.ContainsFunc(t.Outputs, func(o plan.Output) bool { return o.Stamped })
+		}},
 		{"a group of more than one at once has no form, and no limit, for", func(t *plan.Task) bool { return t.Concurrency != "" && t.GroupLimit > 1 }},
 		{"more needs than GitLab takes: the stages before are waited for, by", func(t *plan.Task) bool { return len(t.Needs) > gitlabNeeds }},
 		{"GitLab leases no places for", func(t *plan.Task) bool { return t.Lease.Wanted() }},
@@ -153,11 +168,14 @@ func variableRune(r rune) rune {
 	return '_'
 }
 
-// text is a value as JSON; the values here are strings, numbers and lists of them, which always have a form.
+// text is a value as JSON, its commands as they were written; the values here are strings, numbers and lists of them, which
+// always have a form.
 func text(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return "null"
 	}
-	return string(b)
+	return strings.TrimSpace(b.String())
 }

@@ -47,18 +47,19 @@ type gitlabCache struct {
 }
 
 type gitlabArtifacts struct {
+	When    string              `json:"when,omitempty"`
 	Paths   []string            `json:"paths,omitempty"`
 	Reports map[string][]string `json:"reports,omitempty"`
 }
 
-func gitlabOf(t *plan.Task, names map[release.TaskID]string) gitlabJob {
+func gitlabOf(p *plan.Plan, t *plan.Task, names map[release.TaskID]string) gitlabJob {
 	job := gitlabJob{
 		Stage: t.Stage, Image: t.Image, Tags: append([]string{t.Pool}, t.Tags...), Variables: gitlabVariables(t),
-		AllowFailure: t.SoftFail, Script: gitlabScript(t), Retry: gitlabRetries(t.Retry), Artifacts: gitlabOutputs(t),
+		AllowFailure: t.SoftFail, Script: gitlabScript(p, t), Retry: gitlabRetries(t.Retry), Artifacts: gitlabOutputs(t),
 		Cache: gitlabCacheOf(t),
 	}
 	if t.Cleanup != "" && !slices.Contains(t.SkipPhases, "cleanup") {
-		job.AfterScript = []string{t.Cleanup}
+		job.AfterScript = []string{gitlabPhase(t, t.Cleanup, nil)}
 	}
 	if len(t.Needs) <= gitlabNeeds {
 		for _, id := range t.Needs {
@@ -72,32 +73,6 @@ func gitlabOf(t *plan.Task, names map[release.TaskID]string) gitlabJob {
 		job.ResourceGroup = gitlabGroup(t.Concurrency)
 	}
 	return job
-}
-
-// gitlabScript is what runs: once, or once for each measurement.
-func gitlabScript(t *plan.Task) []string {
-	var out []string
-	if t.Prepare != "" && !slices.Contains(t.SkipPhases, "prepare") {
-		out = append(out, t.Prepare)
-	}
-	run := t.Run
-	if slices.Contains(t.SkipPhases, "test") {
-		run = "true"
-	}
-	if t.Directory != "" {
-		run = "cd " + shellQuote(t.Directory) + "\n" + run
-	}
-	for _, v := range t.Variants {
-		var one strings.Builder
-		for _, name := range sorted(v.Variables) {
-			fmt.Fprintf(&one, "export %s=%s\n", name, shellQuote(v.Variables[name]))
-		}
-		out = append(out, "(\n"+one.String()+run+"\n)")
-	}
-	if len(t.Variants) == 0 {
-		out = append(out, run)
-	}
-	return out
 }
 
 func sorted(m map[string]string) []string {
@@ -175,11 +150,11 @@ func gitlabCacheOf(t *plan.Task) []gitlabCache {
 
 func gitlabOutputs(t *plan.Task) *gitlabArtifacts {
 	out := &gitlabArtifacts{}
-	for _, o := range t.Outputs {
-		out.Paths = append(out.Paths, o.Path)
+	if len(t.Outputs) > 0 {
+		out.Paths = []string{gitlabLeft + string(t.ID) + "/"}
 	}
-	if t.Reports.Results != "" {
-		out.Paths = append(out.Paths, t.Reports.Results)
+	if t.Reports.Results != "" { // They tell most of what failed.
+		out.Paths, out.When = append(out.Paths, t.Reports.Results), "always"
 	}
 	if t.Reports.JUnit != "" {
 		out.Reports = map[string][]string{"junit": {t.Reports.JUnit}}
@@ -189,5 +164,3 @@ func gitlabOutputs(t *plan.Task) *gitlabArtifacts {
 	}
 	return out
 }
-
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

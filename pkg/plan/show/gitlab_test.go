@@ -86,8 +86,8 @@ func TestGitLabJobs(t *testing.T) {
 	want := map[string]any{
 		"stage": "test-1", "tags": []any{"p"}, "needs": []any{"build: image", "same"}, "resource_group": "lab/rack_1", "timeout": "90 seconds",
 		"variables":    map[string]any{"A": map[string]any{"value": "$HOME", "expand": false}, "B": "b", "GIT_STRATEGY": "none", "SLUICE_MATRIX_PY_V": "3", "SLUICE_TASK": "b"},
-		"script":       []any{"(\nexport N='it'\\''s'\nmake\n)", "(\nexport N='2'\nmake\n)"},
-		"after_script": []any{"rm -rf x"}, "retry": map[string]any{"max": uint64(2), "when": []any{"script_failure", "runner_system_failure"}},
+		"script":       []any{`N='it'\''s' sh -euc 'make'`, `N='2' sh -euc 'make'`},
+		"after_script": []any{"sh -euc 'rm -rf x'"}, "retry": map[string]any{"max": uint64(2), "when": []any{"script_failure", "runner_system_failure"}},
 		"cache": []any{map[string]any{"key": map[string]any{"prefix": "pip", "files": []any{"lock.txt"}}, "paths": []any{".pip"}}},
 	}
 	if diff := cmp.Diff(want, doc["test: b"]); diff != "" {
