@@ -70,7 +70,7 @@ func (*TargetKind) shape() shape                    { return choiceShape(targetK
 type GateKind struct{ choice }
 
 func gateKinds() []string {
-	return []string{string(release.Push), string(release.Tag), string(release.Manual)}
+	return []string{string(release.Push), string(release.Tag), string(release.Manual), string(release.Schedule)}
 }
 func (c *GateKind) decode(d *decoder, n ast.Node) { c.take(d, n, gateKinds()) }
 func (*GateKind) shape() shape                    { return choiceShape(gateKinds()) }

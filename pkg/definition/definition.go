@@ -113,5 +113,5 @@ type Rule struct {
 type Gate struct {
 	At      Pos
 	Require List[Text]     `key:"require" doc:"builds (always demanded), tests (all), tests.stable, or tests.NAME." default:"[builds, tests.stable]" example:"[builds, tests.smoke]"`
-	On      List[GateKind] `key:"on" doc:"Kinds of change that may publish: push, tag, manual." default:"[push], and tag when release.tags is given" example:"[push, tag]"`
+	On      List[GateKind] `key:"on" doc:"Kinds of change that may publish: push, tag, manual, schedule." default:"[push], and tag when release.tags is given" example:"[push, tag]"`
 }

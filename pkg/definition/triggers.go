@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -115,6 +116,7 @@ func (def *Definition) Policy() release.ReleasePolicy {
 	p := release.ReleasePolicy{
 		Branch: def.Release.Branch.Value, Also: Strings(def.Release.Also), Tags: Strings(def.Release.Tags),
 		Approvals: def.Release.Approvals.Value, RetryBudget: def.Release.RetryBudget.Value,
+		Schedules: slices.ContainsFunc(def.Gate.On, func(k GateKind) bool { return k.Value == string(release.Schedule) }),
 	}
 	if p.Branch == "" {
 		p.Branch = "master"

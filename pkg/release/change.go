@@ -102,6 +102,7 @@ type ReleasePolicy struct {
 	Approvals int32    `json:"approvals,omitempty"` // people who must approve before the gate opens
 	Denied    string   `json:"denied,omitempty"`    // why the installation lets this change publish nothing, whatever the rest says
 
+	Schedules   bool  `json:"schedules,omitempty"`   // scheduled runs of a release branch may publish too
 	RetryBudget int32 `json:"retryBudget,omitempty"` // retries of all runs of a release together; 0 means no limit
 }
 
@@ -121,7 +122,9 @@ func (p ReleasePolicy) Allows(c Change) (bool, string) {
 			}
 		}
 		return false, fmt.Sprintf("tag %s matches none of release.tags %q", c.Ref, p.Tags)
-	case c.Kind != Push && c.Kind != Manual:
+	case c.Kind == Schedule && !p.Schedules:
+		return false, "a schedule run publishes only where gate.on says schedule"
+	case c.Kind != Push && c.Kind != Manual && c.Kind != Schedule:
 		return false, fmt.Sprintf("a %s run never publishes", c.Kind)
 	case p.releases(c.Branch):
 		return true, "branch " + c.Branch + " is a release branch"

@@ -20,8 +20,9 @@ type Option struct {
 	Doc      string
 	Default  string
 	Required bool
-	Secret   bool // the value must be "$NAME", the name of a secret; it is never printed
-	Place    bool // the value may begin with "$NAME", a variable of the installation: "$MIRROR/simple/"; it is printed
+	Secret   bool     // the value must be "$NAME", the name of a secret; it is never printed
+	OneOf    []string // the values that there are; empty for any
+	Place    bool     // the value may begin with "$NAME", a variable of the installation: "$MIRROR/simple/"; it is printed
 }
 
 // Options are the options of one target.
@@ -41,6 +42,9 @@ func (k Kind) options(t plan.Target, secrets Secrets) (Options, error) {
 				return nil, fault.New(fault.Invalid, "cannot publish to target %q: option %q is missing: %s", t.Name, o.Name, o.Doc)
 			}
 			value = o.Default
+		}
+		if value != "" && len(o.OneOf) > 0 && !slices.Contains(o.OneOf, value) {
+			return nil, fault.New(fault.Invalid, "cannot publish to target %q: option %q is %q, expected one of %s", t.Name, o.Name, value, strings.Join(o.OneOf, ", "))
 		}
 		value, err := o.resolve(t.Name, value, secrets)
 		if err != nil {

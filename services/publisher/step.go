@@ -89,7 +89,7 @@ func (p *publisher) open(ctx context.Context, run release.RunID, want event.Publ
 		return Release{}, plan.Target{}, fault.New(fault.Invalid, "cannot publish to target %q of kind %s: the plan of run %s has no such target", want.Target, want.Kind, run)
 	}
 	picked, err := Select(c, frozen.Targets[i], p.openBlob)
-	r := Release{Run: run, Project: frozen.Project, Commit: c.Commit, Branch: frozen.Change.Branch, Candidate: c, Items: picked}
+	r := Release{Run: run, Project: frozen.Project, Commit: c.Commit, Branch: frozen.Change.Branch, Change: frozen.Change, Candidate: c, Items: picked}
 	return r, frozen.Targets[i], err
 }
 

@@ -30,6 +30,7 @@ type Release struct {
 	Project   string
 	Commit    release.Commit
 	Branch    string
+	Change    release.Change // that is published
 	Candidate release.Candidate
 	Items     []Item
 }

@@ -27,6 +27,7 @@ func ociKind() Kind {
 			{Name: "repository", Doc: "HOST/PATH; may use words such as {name}", Required: true, Place: true},
 			{Name: "tags", Doc: "tags, separated by commas; may use words such as {python}", Default: "{short_commit}"},
 			{Name: "moving_tags", Doc: "those of the tags that may be moved from one image to the next", Default: "latest"},
+			{Name: "naming", Doc: "a project's own names for its images, instead of tags and moving_tags: " + namingDocs(), OneOf: namingNames()},
 		}, remoteOptions("")...),
 		New: newOCI,
 	}
@@ -82,14 +83,23 @@ func (t *oci) named(r Release, item Item) (img image, err error) {
 	if img.repository, err = r.expand(t.setup.Options["repository"], &item); err != nil {
 		return img, err
 	}
-	if img.tags, err = t.expandList(r, item, "tags"); err != nil {
-		return img, err
-	}
-	if img.moving, err = t.expandList(r, item, "moving_tags"); err != nil {
+	if img.tags, img.moving, err = t.tagsOf(r, item); err != nil {
 		return img, err
 	}
 	slices.SortStableFunc(img.tags, func(a, b string) int { return img.rank(a) - img.rank(b) })
 	return img, nil
+}
+
+// tagsOf are the tags of an item, and those of them that may move: as a project names its images, or as the options spell them.
+func (t *oci) tagsOf(r Release, item Item) (tags, moving []string, err error) {
+	if own, is := namingOf(t.setup.Options["naming"]); is {
+		return own.tags(r, item)
+	}
+	if tags, err = t.expandList(r, item, "tags"); err != nil {
+		return nil, nil, err
+	}
+	moving, err = t.expandList(r, item, "moving_tags")
+	return tags, moving, err
 }
 
 func (i image) rank(tag string) int {

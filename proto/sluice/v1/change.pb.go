@@ -287,7 +287,9 @@ type ReleasePolicy struct {
 	// Why the installation lets this change publish nothing, whatever the rest says.
 	Denied string `protobuf:"bytes,5,opt,name=denied,proto3" json:"denied,omitempty"`
 	// Retries of all runs of a release together; 0 means no limit.
-	RetryBudget   int32 `protobuf:"varint,6,opt,name=retry_budget,json=retryBudget,proto3" json:"retry_budget,omitempty"`
+	RetryBudget int32 `protobuf:"varint,6,opt,name=retry_budget,json=retryBudget,proto3" json:"retry_budget,omitempty"`
+	// Scheduled runs of a release branch may publish too.
+	Schedules     bool `protobuf:"varint,7,opt,name=schedules,proto3" json:"schedules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -362,6 +364,13 @@ func (x *ReleasePolicy) GetRetryBudget() int32 {
 		return x.RetryBudget
 	}
 	return 0
+}
+
+func (x *ReleasePolicy) GetSchedules() bool {
+	if x != nil {
+		return x.Schedules
+	}
+	return false
 }
 
 // ChangeReceived says that a revision arrived. One run may hear of its commit by a push and by a pull request: the key
@@ -1023,14 +1032,15 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\brerun_by\x18\x18 \x01(\tR\arerunBy\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc6\x01\n" +
 	"\rReleasePolicy\x12\x16\n" +
 	"\x06branch\x18\x01 \x01(\tR\x06branch\x12\x12\n" +
 	"\x04also\x18\x02 \x03(\tR\x04also\x12\x12\n" +
 	"\x04tags\x18\x03 \x03(\tR\x04tags\x12\x1c\n" +
 	"\tapprovals\x18\x04 \x01(\x05R\tapprovals\x12\x16\n" +
 	"\x06denied\x18\x05 \x01(\tR\x06denied\x12!\n" +
-	"\fretry_budget\x18\x06 \x01(\x05R\vretryBudget\";\n" +
+	"\fretry_budget\x18\x06 \x01(\x05R\vretryBudget\x12\x1c\n" +
+	"\tschedules\x18\a \x01(\bR\tschedules\";\n" +
 	"\x0eChangeReceived\x12)\n" +
 	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\";\n" +
 	"\rChangeIgnored\x12\x12\n" +
