@@ -23,10 +23,18 @@ type Why struct {
 	Retried    bool                `json:"retried,omitempty"`    // it succeeded, and not at once
 	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
 	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
+	Retries    []RetriesLeft       `json:"retries,omitempty"`    // budgets that its tasks share, while it goes on
 	By         string              `json:"by,omitempty"`         // who says it: "test-scheduler", or "reporter" from what was stored
 	Note       string              `json:"note,omitempty"`       // who did not answer
 
 	Publications []Publishing `json:"publications,omitempty"` // of a run: how far each target is, and what it waits for
+}
+
+// RetriesLeft is how much of a budget of retries is used.
+type RetriesLeft struct {
+	Of    string `json:"of"` // "the run", or its release by name
+	Used  int32  `json:"used"`
+	Limit int32  `json:"limit"`
 }
 
 // Publishing is how far a target of a run has come, and what it waits for.

@@ -133,6 +133,18 @@ func (p ReleasePolicy) Allows(c Change) (bool, string) {
 	}
 }
 
+// Name is the release that a change is for, if it may publish: a tag, whatever commit it is on, "v1.2"; else one commit of a
+// branch, "4f2a9c1d of master".
+func (p ReleasePolicy) Name(c Change) string {
+	if allowed, _ := p.Allows(c); !allowed {
+		return ""
+	}
+	if c.Kind == Tag {
+		return strings.TrimPrefix(c.Ref, "refs/tags/")
+	}
+	return c.Commit.Short() + " of " + c.Branch
+}
+
 func (p ReleasePolicy) releases(branch string) bool {
 	if branch == "" {
 		return false

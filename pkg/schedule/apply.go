@@ -112,7 +112,7 @@ func (s *State) applyTask(r *run, p event.Payload, m mark) bool {
 	case event.TaskFinished:
 		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.finish(t, a, p, m) })
 	case event.TaskDelayed:
-		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { t.delay(a, p, m) })
+		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.delay(t, a, p, m) })
 	case event.TaskCancelRequested:
 		s.applyAttempt(r, p.Task, p.Attempt, func(_ *task, a *attempt) {
 			if !a.stop.set() {

@@ -18,6 +18,7 @@ func (s *State) applyPlanned(r *run, p event.RunPlanned, m mark) {
 	if r.project() != before {
 		s.refile(r)
 	}
+	s.enlist(r)
 	for _, id := range p.GateTests {
 		t := r.task(id)
 		if t.required {

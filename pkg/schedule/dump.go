@@ -20,6 +20,9 @@ func Dump(s *State) string {
 	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
 		s.runs[id].dump(&b)
 	}
+	for _, key := range slices.Sorted(maps.Keys(s.ledgers)) {
+		fmt.Fprintf(&b, "retries of %s %v\n", key, s.ledgers[key].retries)
+	}
 	return b.String()
 }
 

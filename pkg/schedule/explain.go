@@ -25,6 +25,7 @@ type Why struct {
 	Retried    bool                `json:"retried,omitempty"`    // it succeeded, and not at once
 	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
 	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
+	Retries    []RetriesLeft       `json:"retries,omitempty"`    // budgets that its tasks share, while it goes on
 }
 
 // Holder is a task that has what another waits for.
@@ -60,6 +61,9 @@ func Explain(s *State, id release.RunID, task release.TaskID, now time.Time) Why
 		w.State, w.Reason = string(unknown), "nothing is known of this task; tests are requested once there is a candidate"
 	default:
 		s.explainTask(r.tasks[task], &w)
+	}
+	if w.Outcome == "" && r != nil {
+		w.Retries = r.retriesLeft()
 	}
 	return w
 }

@@ -127,6 +127,8 @@ func (s *State) judgeNext(t *task, a *attempt) judgement {
 		switch {
 		case a.dispatched.set():
 			j.phase = dispatched
+		case t.surplus(a):
+			return t.refuse(a)
 		case s.now < t.notBefore(a) && !s.stepped(a, t.notBefore(a)):
 			j.phase, j.since, j.wake = delayed, a.delayed.at, t.notBefore(a)
 			return j

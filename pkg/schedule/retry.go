@@ -18,9 +18,11 @@ func (s *State) judgeFinished(t *task, a *attempt) judgement {
 	if used > policy.Limit {
 		return t.conclude(a.class, spent(a, policy))
 	}
-	if t.givenUp(a) || !t.affords(a.n+1) {
-		return t.conclude(a.class, fmt.Sprintf("attempt %d ended as %s%s; all %d retries of the run are used up",
-			a.n, a.class, because(a.reason), t.run.planned.RetryBudget))
+	if reason := t.givenUp(a); reason != "" {
+		return t.conclude(a.class, reason)
+	}
+	if reason := t.exhausted(a.n + 1); reason != "" {
+		return t.conclude(a.class, fmt.Sprintf("attempt %d ended as %s%s; %s", a.n, a.class, because(a.reason), reason))
 	}
 	if t.pointless() {
 		return t.moots(a.class, fmt.Sprintf("attempt %d ended as %s%s; it is not tried again: ", a.n, a.class, because(a.reason)))
@@ -72,33 +74,23 @@ func (t *task) used(class release.Class) int32 {
 	return n
 }
 
-// givenUp reports whether it is decided that there is no retry after an attempt. That stands, although what follows from
-// it may leave the run with a retry again: otherwise two tasks would hand it to each other for ever.
-func (t *task) givenUp(a *attempt) bool {
+// givenUp is the reason for which it is decided that there is no retry after an attempt. That stands, although what follows
+// from it may leave the run with a retry again: otherwise two tasks would hand it to each other for ever.
+func (t *task) givenUp(a *attempt) string {
 	v, is := t.concluding()
-	return is && !v.Moot && v.Attempts == a.n && v.Round == t.run.round()
-}
-
-// affords reports whether the run has a retry left for a task's n-th attempt. One that is decided has its retry.
-func (t *task) affords(n int32) bool {
-	r := t.run
-	if r.planned == nil || r.planned.RetryBudget <= 0 {
-		return true
+	if is && !v.Moot && v.Attempts == a.n && v.Round == t.run.round() {
+		return v.Reason
 	}
-	if w := t.want; w != nil && w.delays {
-		if d, ok := w.say.(event.TaskDelayed); ok && d.Attempt == n {
-			return true
-		}
-	}
-	return r.counts.delayed+r.delays < r.planned.RetryBudget
+	return ""
 }
 
 // delay notes that an attempt is to be made, not before a moment.
-func (t *task) delay(a *attempt, p event.TaskDelayed, m mark) {
+func (s *State) delay(t *task, a *attempt, p event.TaskDelayed, m mark) {
 	if a.delayed.set() {
 		return
 	}
 	a.delayed, a.until = m, stampOf(p.Until)
+	s.record(t.run, m.seq)
 	if m.seq > t.run.reopened() {
 		t.run.counts.delayed++
 	}

@@ -19,9 +19,10 @@ type run struct {
 	want   *want
 	alarm  stamp
 	counts counts
-	delays int32 // retries that are decided and no facts yet
-	dooms  int32 // tasks whose failure decides the outcome, or is about to
-	doomed *task // one of those whose failure decides the outcome
+	delays int32   // retries that are decided and no facts yet
+	ledger *ledger // of its release's retries; nil when its plan has no budget for these
+	dooms  int32   // tasks whose failure decides the outcome, or is about to
+	doomed *task   // one of those whose failure decides the outcome
 
 	planned     *event.RunPlanned
 	plannedAt   mark

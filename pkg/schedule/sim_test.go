@@ -61,8 +61,11 @@ func drawScript(d dice) script {
 	}
 	sc.planned.Change.Project = "p"
 	sc.planned.KeepGoing, sc.planned.Supersede = d.roll("keep going", 3) == 0, d.roll("supersede", 2) == 0
-	if d.roll("budget", 8) == 0 {
+	switch d.roll("budget", 8) {
+	case 0:
 		sc.planned.RetryBudget = 1
+	case 1:
+		sc.planned.Release.RetryBudget = 2
 	}
 	switch d.roll("change", 9) {
 	case 0:
@@ -222,7 +225,7 @@ func newWorld(t testing.TB, d dice) *world {
 		t: t, d: d, script: drawScript(d), now: noon(), places: map[string]bool{}, beats: map[string]event.Event{},
 		ran: map[release.TaskID]int{}, known: newFacts(), all: newFacts(),
 	}
-	w.meddled = w.script.planned.RetryBudget > 0 // who gets the one retry is not the product's to say
+	w.meddled = w.script.planned.RetryBudget+w.script.planned.Release.RetryBudget > 0 // who gets the one retry is not the product's to say
 	w.sched = New(w.config())
 	w.store(event.Fleet, event.LimitSet{Request: "cpu", Of: event.LimitPool, Name: "linux", Resource: "cpu", Amount: 2})
 	if w.script.places {

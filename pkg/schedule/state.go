@@ -30,6 +30,7 @@ type State struct {
 	leasing  map[*task]*leasing // whose places are being granted
 
 	lines    map[string]*line          // branches and pull requests
+	ledgers  map[string]*ledger        // releases, whose retries are counted over all their runs
 	received map[release.RunID]mark    // changes: how new a run is
 	drains   map[string]draining       // by the key of the executor
 	paces    map[paceKey]time.Duration // how long tasks took
@@ -56,7 +57,7 @@ type State struct {
 func New(cfg Config) *State {
 	return &State{
 		limits: newLimits(cfg.Limits), budgets: map[limitKey]*budget{}, leases: lease.New(cfg.Leases),
-		places: &budget{name: "places"}, leasing: map[*task]*leasing{}, lines: map[string]*line{},
+		places: &budget{name: "places"}, leasing: map[*task]*leasing{}, lines: map[string]*line{}, ledgers: map[string]*ledger{},
 		received: map[release.RunID]mark{}, drains: map[string]draining{}, paces: map[paceKey]time.Duration{},
 		cfg: cfg.withDefaults(), runs: map[release.RunID]*run{}, pools: map[string]*pool{},
 		fleet: map[string]*executor{}, forgotten: map[release.RunID]bool{}, recalled: map[release.RunID]uint64{},

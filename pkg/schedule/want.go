@@ -30,7 +30,8 @@ type want struct {
 	void  bool  // nobody wants it any more
 	fleet bool  // it is said of no run
 
-	delays bool // it counts among its run's delays
+	delays bool    // it counts among its run's delays
+	ledger *ledger // and among those that this one's release is deciding about
 }
 
 func (w *want) drop() {
@@ -45,6 +46,9 @@ func (w *want) settle() {
 	if w.delays {
 		w.delays = false
 		w.run.delays--
+		if w.ledger != nil {
+			w.ledger.deciding--
+		}
 	}
 }
 
@@ -77,8 +81,11 @@ func (s *State) ask(slot **want, r *run, owner sleeper, say event.Payload) {
 		w.task = t
 	}
 	if _, ok := say.(event.TaskDelayed); ok {
-		w.delays = true
+		w.delays, w.ledger = true, r.ledger
 		r.delays++
+		if w.ledger != nil {
+			w.ledger.deciding++
+		}
 	}
 	*slot = w
 	s.wants = append(s.wants, w)

@@ -23,6 +23,9 @@ func Why(w io.Writer, s Style, why client.Why) error {
 	if details := whyDetails(s, why); details != "" {
 		p.line("  %s", s.paint(faint, details))
 	}
+	for _, b := range why.Retries {
+		p.line("  %s", s.paint(faint, fmt.Sprintf("%d of %d retries of %s are used", b.Used, b.Limit, safe(b.Of))))
+	}
 	if why.Note != "" {
 		p.wrapped("  ", s.paint(warn, "! ")+safe(why.Note))
 	}

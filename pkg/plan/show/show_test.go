@@ -36,7 +36,7 @@ func sample() *plan.Plan {
 		}
 	}
 	return &plan.Plan{
-		Project: "sample", Release: release.ReleasePolicy{Branch: "master", Approvals: 1},
+		Project: "sample", Release: release.ReleasePolicy{Branch: "master", Approvals: 1, RetryBudget: 40}, RetryBudget: 10,
 		Change: release.Change{Kind: release.Push, Branch: "master\x1b[31m", Commit: "4f2a9c1d0123456789abcdef0123456789abcdef"},
 		Tasks: []plan.Task{
 			{ID: "lock", Name: "lock", Job: "lock", Kind: release.Build, Pool: "default", Stage: "build-1", Run: "./lock", Why: "every build is made"},

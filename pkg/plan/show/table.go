@@ -46,12 +46,31 @@ func (t *table) line(format string, args ...any) { _, _ = fmt.Fprintf(t.w, forma
 func (t *table) head() {
 	p := t.plan
 	t.line("%s: %s: %s, %s", clean(p.Project), clean(changeText(p.Change)), count(len(p.Tasks), "task"), leftOut(len(p.Skipped)))
+	if budgets := retryBudgets(p); budgets != "" {
+		t.line("retries at most %s", budgets)
+	}
 	if p.Environment != "" {
 		t.line("environment %s", clean(p.Environment))
 	}
 	if len(p.Presets) > 0 {
 		t.line("presets %s", clean(strings.Join(p.Presets, ", ")))
 	}
+}
+
+// retryBudgets says how often the run's tasks are tried again, whatever each of them says.
+func retryBudgets(p *plan.Plan) string {
+	var out []string
+	if n := p.RetryBudget; n > 0 {
+		out = append(out, fmt.Sprintf("%d in this run", n))
+	}
+	if n := p.Release.RetryBudget; n > 0 {
+		of := "in this run and its reruns together"
+		if name := p.Release.Name(p.Change); name != "" {
+			of = "in all runs of release " + clean(name) + " together"
+		}
+		out = append(out, fmt.Sprintf("%d %s", n, of))
+	}
+	return strings.Join(out, ", ")
 }
 
 func leftOut(n int) string {
