@@ -61,6 +61,7 @@ func runCommand() *cobra.Command {
 	f.StringArrayVar(&o.builder.Set, "set", nil, "override a setting: path=value")
 	f.StringVar(&o.builder.Environment, "env", "", "environment")
 	f.StringArrayVar(&o.builder.Select, "select", nil, "run only tasks whose id or name matches the glob, and what they need")
+	o.builder.Fetch.Private, o.builder.Fetch.Files = true, []string{"/"}
 	o.builder.Includes = []string{"**"} // who runs this may read what git lets them
 	f.StringVar(&o.config, "config", "", "file of an installation: its first executor's driver, its providers, limits and secrets are used here")
 	f.StringVar(&o.keep, "keep", "", "leave workspaces of what failed, events, blobs and logs in a new directory, or in --keep=DIR")

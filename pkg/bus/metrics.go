@@ -38,6 +38,9 @@ func (b *Bus) observe(service, route string) endpoint.Middleware {
 			start := time.Now()
 			response, err := next(ctx, request)
 			result := string(fault.Of(err))
+			if _, timer := untimely(err); timer {
+				result = "again"
+			}
 			if err == nil {
 				result = "ok"
 			}

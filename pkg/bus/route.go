@@ -21,6 +21,7 @@ type Route struct {
 	Workers  int           // messages handled at once; 1 when 0
 	AckWait  time.Duration // until a worker that fell silent loses its message to another; 5s when 0
 	Grace    time.Duration // that a running handler gets when the service stops; 5s when 0
+	Pending  int           // messages that may be handled, or wait to come again, at once; 1000 when 0
 	Fresh    bool          // hear only what is said after the consumer was first made
 	Endpoint endpoint.Endpoint
 
@@ -43,6 +44,9 @@ func AckWait(d time.Duration) Option { return func(r *Route) { r.AckWait = d } }
 
 // Grace sets what a running handler gets when the service stops.
 func Grace(d time.Duration) Option { return func(r *Route) { r.Grace = d } }
+
+// Pending sets how many messages may be handled, or wait to come again, at once; more wait in the stream.
+func Pending(n int) Option { return func(r *Route) { r.Pending = n } }
 
 // Key narrows a route to events whose key begins with the tokens.
 func Key(tokens ...string) Option { return func(r *Route) { r.Keys = tokens } }
@@ -102,7 +106,11 @@ type delivery struct {
 	event   event.Event
 	ack     func() error
 	acked   bool
+	number  int32
 }
+
+// Number tells how often the message has come, this time included.
+func (d *delivery) Number() int32 { return d.number }
 
 // Emit says things, caused by the event that was heard, and returns when they are durable. A type that the route does
 // not declare is an error: the topology must be true.

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"time"
 
@@ -29,8 +30,9 @@ func (b *Bus) Serve(ctx context.Context, service, source string, r Route) error 
 	return b.newPuller(service, &r, func(msg pulled) { b.handle(ctx, service, source, &r, msg) }).run(ctx)
 }
 
-func orDefault(d, fallback time.Duration) time.Duration {
-	if d == 0 {
+func orDefault[T comparable](d, fallback T) T {
+	var zero T
+	if d == zero {
 		return fallback
 	}
 	return d
@@ -43,7 +45,7 @@ func (b *Bus) declareConsumer(ctx context.Context, service string, r Route) erro
 	}
 	cfg := jetstream.ConsumerConfig{
 		Durable: r.Durable(service), Description: fmt.Sprintf("%s hears %s", service, r.Hears), FilterSubject: r.Filter(),
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: r.AckWait, MaxAckPending: 1000, DeliverPolicy: deliver,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: r.AckWait, MaxAckPending: orDefault(r.Pending, 1000), DeliverPolicy: deliver,
 		MaxWaiting: 4096,
 	}
 	if _, err := b.js.CreateOrUpdateConsumer(ctx, Facts, cfg); err != nil {
@@ -56,8 +58,11 @@ func (b *Bus) declareConsumer(ctx context.Context, service string, r Route) erro
 func (b *Bus) handle(ctx context.Context, service, source string, r *Route, msg pulled) {
 	work, cancel := graceful(ctx, r.Grace)
 	defer cancel()
-	e, _, err := b.decode(msg)
-	d := &delivery{bus: b, service: service, source: source, route: r, event: e, ack: msg.ack}
+	e, meta, err := b.decode(msg)
+	d := &delivery{bus: b, service: service, source: source, route: r, event: e, ack: msg.ack, number: 1}
+	if meta != nil {
+		d.number = int32(min(meta.NumDelivered, math.MaxInt32))
+	}
 	if err == nil {
 		pulse := startPulse(msg, r.AckWait/3)
 		d.ack = func() error { pulse.stop(); return msg.ack() }

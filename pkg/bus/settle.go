@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -19,8 +20,29 @@ type verdict struct {
 	dead  bool
 }
 
+// again is the error of a handler whose time has not come.
+type again struct{ after time.Duration }
+
+func (a *again) Error() string { return "it is to come again in " + a.after.String() }
+
+// Again is what a handler returns to get its message once more after exactly that time, in this process or another:
+// nothing has failed. So a message is a timer that no restart loses.
+func Again(after time.Duration) error { return fault.As(fault.Transient, &again{after}) }
+
+// untimely reports whether nothing has failed but the time has not come, and when it does.
+func untimely(err error) (time.Duration, bool) {
+	var timer *again
+	if !errors.As(err, &timer) {
+		return 0, false
+	}
+	return timer.after, true
+}
+
 // judge turns an error and the number of deliveries so far into a verdict. It is the only place that does.
 func judge(err error, deliveries uint64) verdict {
+	if wait, timer := untimely(err); timer {
+		return verdict{later: wait}
+	}
 	switch fault.Of(err) {
 	case "":
 		return verdict{ack: true}
@@ -59,7 +81,7 @@ func (b *Bus) settle(ctx context.Context, service string, r *Route, msg pulled, 
 	if err := carry(msg, v, cause); err != nil {
 		b.log.Warn("cannot settle a message; it will come again", "event", e.Describe(), "err", err)
 	}
-	if cause != nil {
+	if _, timer := untimely(cause); cause != nil && !timer {
 		level := slog.LevelWarn
 		if fault.RetryAfter(cause) > 0 { // it said itself when to come again
 			level = slog.LevelInfo

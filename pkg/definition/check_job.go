@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 func checkJob(c *checker, e Entry[Job]) {
@@ -16,6 +18,7 @@ func checkJob(c *checker, e Entry[Job]) {
 	c.needs(e.Name, job)
 	c.places(e.Name, job)
 	c.outputs(job)
+	c.fetch(e.Name, job)
 	c.condition(job.If, job.Matrix.keys())
 	c.condition(job.Unless, job.Matrix.keys())
 	for _, t := range job.texts() {
@@ -40,6 +43,8 @@ func (c *checker) pool(job *Job) {
 		c.fail(p.At, nearest(p.Value, c.def.poolNames()), "unknown pool %q, expected one of %s", shorten(printable(p.Value), 60), enumerate(c.def.poolNames(), 20))
 	} else if p.At.Line > 0 && !jobName.MatchString(p.Value) {
 		c.fail(p.At, "", "expected a pool's name of letters, digits, - and _, found %q", shorten(printable(p.Value), 60))
+	} else if p.Value == release.FetchPool {
+		c.fail(p.At, "write fetch: URL", "pool %s is that of jobs that fetch what they leave", p.Value)
 	}
 }
 

@@ -3,6 +3,8 @@ package definition
 import (
 	"path"
 	"slices"
+
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // glob checks a pattern. Patterns of release are path.Match's, all others doublestar's; the former are a subset.
@@ -59,6 +61,9 @@ func checkPools(c *checker) {
 	for _, p := range c.def.Pools {
 		if !jobName.MatchString(p.Name.Value) && p.Name.At.Line > 0 {
 			c.fail(p.Name.At, "", "expected a pool's name of letters, digits, - and _, found %q", shorten(printable(p.Name.Value), 60))
+		}
+		if p.Name.Value == release.FetchPool {
+			c.fail(p.Name.At, "choose another name", "pool %s is that of jobs that fetch what they leave", p.Name.Value)
 		}
 		if seen[p.Name.Value] && len(p.Match) == 0 {
 			c.fail(p.At, "", "pool %q is given twice", p.Name.Value)

@@ -56,7 +56,7 @@ func whole(of reflect.Type, k key) string {
 		return "\ntests: {smoke: {run: make}, it: {run: make, " + matrix + more + "}}"
 	}
 	for _, required := range keysOfType(of) {
-		if of != reflect.TypeFor[Definition]() && required.required && required.name != k.name && required.unless == "" {
+		if of != reflect.TypeFor[Definition]() && required.required && required.name != k.name && len(required.unless) == 0 {
 			one += ", " + required.name + ": " + required.inFlow()
 		}
 	}
@@ -78,6 +78,7 @@ func whole(of reflect.Type, k key) string {
 		reflect.TypeFor[Need]():           job("needs: [{ONE}]"),
 		reflect.TypeFor[Adjustment]():     "\ntests: {smoke: {run: make}, it: {run: make, matrix: {python: $pythons, adjustments: [{ONE}]}}}",
 		reflect.TypeFor[Output]():         job("outputs: {o: {ONE}}"),
+		reflect.TypeFor[Fetch]():          fetchJob("fetch: {ONE}"),
 		reflect.TypeFor[Timeout]():        job("lease: lab, timeout: {ONE}"),
 		reflect.TypeFor[Retry]():          job("retry: {infra: {ONE}}"),
 		reflect.TypeFor[Reports]():        job("reports: {ONE}"),
@@ -97,6 +98,8 @@ func whole(of reflect.Type, k key) string {
 		text = "include: [{repo: \"https://git.test/acme/ci\", at: 4f2a9c1d0123456789abcdef0123456789abcdef, path: jobs.yaml}]"
 	case of == reflect.TypeFor[Job]() && k.name == "gang":
 		text = job("lease: {from: lab, nodes: 4}, " + one)
+	case of == reflect.TypeFor[Job]() && k.name == "fetch":
+		text = fetchJob(one)
 	case of == reflect.TypeFor[Job]():
 		text = job(one)
 		if k.name == "run" {
@@ -106,6 +109,10 @@ func whole(of reflect.Type, k key) string {
 		text = strings.Replace(place, "ONE", one, 1)
 	}
 	return around(text)
+}
+
+func fetchJob(one string) string {
+	return "builds: {lock: {run: make}, jar: {run: make, outputs: {native: a.jar}}, it: {outputs: {wheel: \"*.whl\"}, " + one + "}}"
 }
 
 // inFlow is the example as it can stand in braces.

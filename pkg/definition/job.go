@@ -9,7 +9,8 @@ type Job struct {
 	Sequence    Sequence      `key:"sequence" doc:"Measurements of one task: the command runs once for each combination, in order, on one lease, with the values as variables of the keys' names." example:"{batch: [1, 8, 64]}"`
 	If          Text          `key:"if" doc:"CEL condition: a task that does not meet it is left out. It reads change, matrix, settings, env, environment, and each matrix key by its name." example:"change.kind == \"push\""`
 	Unless      Text          `key:"unless" doc:"CEL condition: a task that meets it is left out." example:"platform.startsWith(\"macos\")"`
-	Run         Text          `key:"run" doc:"Text for sh -eu." required:"unless extends" example:"make wheel PYTHON={{ python }}"`
+	Run         Text          `key:"run" doc:"Text for sh -eu." required:"unless extends fetch" example:"make wheel PYTHON={{ python }}"`
+	Fetch       Fetch         `key:"fetch" doc:"Instead of run, of a build: its one output is fetched, as soon as it is there, and no executor waits for it. A URL, or a map." example:"https://wheels.example.com/{{ commit }}/rayish.whl"`
 	Prepare     Text          `key:"prepare" doc:"Text for sh -eu that runs before; its failure is of the class prepare." example:"pip install -r requirements.txt"`
 	Cleanup     Text          `key:"cleanup" doc:"Text for sh -eu that runs last, whatever happened, and first on places that the task leased." example:"./teardown"`
 	Skip        List[Phase]   `key:"skip" doc:"Phases that are not run." example:"[cleanup-first]"`
@@ -97,5 +98,5 @@ func (j *Job) texts() []Text {
 	for _, e := range j.Outputs {
 		out = append(out, e.Value.Path, e.Value.StampIn)
 	}
-	return out
+	return append(out, j.Fetch.URL, j.Fetch.Digest, j.Fetch.Commit)
 }

@@ -14,9 +14,9 @@ type key struct {
 	fallback string // the default, for people
 	example  string
 	required bool
-	unless   string // the key whose presence makes this one not required
-	top      bool   // it has its place in the definition itself, not in what it includes
-	include  string // of a map of jobs: whether it may include files, "yes" or "no", and so has no job of that name
+	unless   []string // keys of which any makes this one not required
+	top      bool     // it has its place in the definition itself, not in what it includes
+	include  string   // of a map of jobs: whether it may include files, "yes" or "no", and so has no job of that name
 	index    int
 	shape    shape
 }
@@ -39,9 +39,9 @@ func keysOfType(t reflect.Type) []key {
 		if name == "" {
 			continue
 		}
-		unless, _ := strings.CutPrefix(f.Tag.Get("required"), "unless ")
-		if unless == "true" {
-			unless = ""
+		var unless []string
+		if others, some := strings.CutPrefix(f.Tag.Get("required"), "unless "); some {
+			unless = strings.Fields(others)
 		}
 		out = append(out, key{
 			name: name, doc: f.Tag.Get("doc"), fallback: f.Tag.Get("default"), example: f.Tag.Get("example"),
@@ -54,7 +54,7 @@ func keysOfType(t reflect.Type) []key {
 
 // missing reports whether a required key is not among the entries of a map.
 func (k key) missing(found []entry) bool {
-	return k.required && !slices.ContainsFunc(found, func(e entry) bool { return e.name == k.name || k.unless != "" && e.name == k.unless })
+	return k.required && !slices.ContainsFunc(found, func(e entry) bool { return e.name == k.name || slices.Contains(k.unless, e.name) })
 }
 
 // shapeOf is the shape of an element, or of a struct with keys.

@@ -112,7 +112,7 @@ type Adjustment struct {
 
 // adjustable lists the keys of a job that an adjustment can change.
 func adjustable() []key {
-	fixed := []string{"extends", "needs", "matrix", "if", "unless", "skip", "outputs", "stamp", "stable", "environment"}
+	fixed := []string{"extends", "fetch", "needs", "matrix", "if", "unless", "skip", "outputs", "stamp", "stable", "environment"}
 	return slices.DeleteFunc(keysOfType(reflect.TypeFor[Job]()), func(k key) bool { return slices.Contains(fixed, k.name) })
 }
 

@@ -36,6 +36,7 @@ func sections() []section {
 		{"A need", reflect.TypeFor[Need](), "In a list, a need is the name of a job, or a map:"},
 		{"An adjustment", reflect.TypeFor[Adjustment](), "Beside these keys, an adjustment has keys of a job, which hold for its rows: " + strings.Join(names(adjustable()), ", ") + ". Of\nseveral that fit one row, each changes what those before it made."},
 		{"An output", reflect.TypeFor[Output](), ""},
+		{"fetch", reflect.TypeFor[Fetch](), fetchText},
 		{"timeout", reflect.TypeFor[Timeout](), ""},
 		{"A retry", reflect.TypeFor[Retry](), "The classes are " + strings.Join(retryClasses(), ", ") + "."},
 		{"reports", reflect.TypeFor[Reports](), ""},
@@ -53,6 +54,12 @@ const includeText = "An included file has the same keys, but for those that say 
 	"`changed` come after those of the file that includes them. Of settings, what the including file says wins, and of two included\n" +
 	"files the first. A file is read once, however often it is included; paths are those of its own repository; errors name its own lines.\n\n" +
 	"`include` may also stand below `tests`, beside the jobs, and means the same there; so no job can be called include."
+
+const fetchText = "A build that somebody else makes. The builder asks for it until it is there, and then takes it, checks its digest and the\n" +
+	"commit that it carries, and only then is it an artifact. 404, 403 and 410 mean that it is not there yet; what may pass, such as\n" +
+	"503 or a refused connection, is asked again too, and told; 401, a certificate that nobody trusts and a wrong commit end the\n" +
+	"attempt at once. The name of the file is the last part of the URL, and the output's glob must match it. `timeout` bounds the\n" +
+	"download, `retry` what follows when it breaks off. What the installation lets definitions fetch: [operate/fetch.md](operate/fetch.md)."
 
 const environmentText = "The order in which variables win: those of the environment that `--env` chooses, the job's `env`, those of the job's\n" +
 	"`environment`, those of the environment named `default`, those of the pool. With `--env`, a job's own `environment` does not count.\n" +

@@ -11,6 +11,7 @@ import (
 type bound struct {
 	run, prepare, cleanup, directory, image, junit, results *template
 	group, from                                             *template
+	url, digest, commit                                     *template
 	tags, places                                            []*template
 	env                                                     []*template
 	outputs                                                 [][2]*template
@@ -48,6 +49,9 @@ func (r *resolver) bindJob(name string, v *Job) *bound {
 	b.group, b.from = r.text(v.Concurrency.Group), r.text(v.Lease.From)
 	b.tags, b.places = r.list(v.Tags), r.list(v.Lease.Places)
 	b.retry, b.timeouts, b.artifacts = retries(v.Retry.Map), v.Timeout.release(), v.Needs.artifacts()
+	if v.Fetch.wanted() {
+		r.bindFetch(b, v)
+	}
 	for _, e := range v.Env {
 		b.env = append(b.env, r.text(e.Value))
 	}

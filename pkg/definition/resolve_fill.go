@@ -86,6 +86,9 @@ func (r *resolver) task(t *task) plan.Task {
 	out.Variables = r.merge(b, pool, env)
 	out.Secrets = r.secrets(b, Strings(v.Secrets))
 	r.paths(t, &out)
+	if v.Fetch.wanted() {
+		out.Fetch = r.fetch(t, b, &out, put)
+	}
 	return out
 }
 

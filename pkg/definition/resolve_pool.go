@@ -2,6 +2,7 @@ package definition
 
 import (
 	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // pool maps a task: its own choice, or the first pool that takes it.
@@ -9,6 +10,8 @@ func (r *resolver) pool(t *task, out *plan.Task) Pool {
 	var chosen *Pool
 	var why string
 	switch v := t.v; {
+	case v.Fetch.wanted():
+		out.Pool, why = release.FetchPool, "it fetches its output, and holds no executor"
 	case v.Pool.Value != "":
 		out.Pool, why = v.Pool.Value, "the job names it"
 		chosen = r.poolNamed(v.Pool.Value)
@@ -63,7 +66,7 @@ func (r *resolver) poolless() {
 		return
 	}
 	for _, t := range r.everyTask() {
-		if t.skipped != "" || t.v.Pool.Value != "" || t.ready != nil && t.ready.Pool != "" || len(r.problems) > 0 {
+		if t.skipped != "" || t.v.Fetch.wanted() || t.v.Pool.Value != "" || t.ready != nil && t.ready.Pool != "" || len(r.problems) > 0 {
 			continue
 		}
 		if !r.spend(t.job.At, len(r.def.Pools)) {

@@ -30,8 +30,12 @@ func objectSchema(t reflect.Type, defs schemaNode) schemaNode {
 		properties[k.name] = including(described(s.schema, k), k)
 		switch {
 		case !k.required || t == reflect.TypeFor[Template]():
-		case k.unless != "":
-			out["anyOf"] = []schemaNode{{"required": []string{k.name}}, {"required": []string{k.unless}}}
+		case len(k.unless) > 0:
+			any := []schemaNode{{"required": []string{k.name}}}
+			for _, other := range k.unless {
+				any = append(any, schemaNode{"required": []string{other}})
+			}
+			out["anyOf"] = any
 		default:
 			required = append(required, k.name)
 		}

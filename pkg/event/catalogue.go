@@ -18,6 +18,7 @@ const (
 	TypeRunFinished               Type = "run.finished"
 	TypeTaskRequested             Type = "task.requested"
 	TypeTaskDispatched            Type = "task.dispatched"
+	TypeTaskAwaited               Type = "task.awaited"
 	TypeTaskStarted               Type = "task.started"
 	TypeTaskFinished              Type = "task.finished"
 	TypeTaskDelayed               Type = "task.delayed"
@@ -118,6 +119,7 @@ func Catalogue() []Entry {
 		{TypeRunFinished, "<round>", "the run ended", decode[RunFinished]},
 		{TypeTaskRequested, "<task>", "a task is wanted", decode[TaskRequested]},
 		{TypeTaskDispatched, "<pool>.<task>.<attempt>", "an attempt was given to a pool", decode[TaskDispatched]},
+		{TypeTaskAwaited, "<task>.<attempt>.<asked>", "what the attempt is to fetch is not there yet", decode[TaskAwaited]},
 		{TypeTaskStarted, "<task>.<attempt>", "an executor claimed the attempt", decode[TaskStarted]},
 		{TypeTaskFinished, "<task>.<attempt>", "the attempt ended", decode[TaskFinished]},
 		{TypeTaskDelayed, "<task>.<attempt>", "the next attempt waits", decode[TaskDelayed]},

@@ -47,6 +47,17 @@ type Produced struct {
 	Artifacts []release.Artifact `json:"artifacts,omitempty"`
 }
 
+// TaskAwaited says that what an attempt is to fetch is not there yet. It is said now and then while the wait goes on, for
+// people: nothing follows from it.
+type TaskAwaited struct {
+	Task    release.TaskID `json:"task,omitempty"`
+	Attempt int32          `json:"attempt,omitempty"`
+	Asked   int32          `json:"asked,omitempty"`  // how often
+	Answer  string         `json:"answer,omitempty"` // the last: "404 Not Found"
+	Next    time.Time      `json:"next,omitzero"`    // it is asked again
+	Until   time.Time      `json:"until,omitzero"`   // when the wait is given up
+}
+
 // TaskStarted says that an executor has claimed an attempt. The stream keeps one: whoever said it first runs it.
 type TaskStarted struct {
 	Task     release.TaskID `json:"task,omitempty"`
@@ -127,6 +138,9 @@ func (t TaskRequested) Key() string   { return string(t.Task) }
 
 func (TaskDispatched) EventType() Type { return TypeTaskDispatched }
 func (t TaskDispatched) Key() string   { return t.Pool + "." + attempt(t.Task, t.Attempt) }
+
+func (TaskAwaited) EventType() Type { return TypeTaskAwaited }
+func (t TaskAwaited) Key() string   { return attempt(t.Task, t.Attempt) + "." + number(t.Asked) }
 
 func (TaskStarted) EventType() Type { return TypeTaskStarted }
 func (t TaskStarted) Key() string   { return attempt(t.Task, t.Attempt) }

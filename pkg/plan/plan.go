@@ -80,6 +80,7 @@ type Task struct {
 	Run            string               `json:"run,omitempty"`          // text for "sh -eu"
 	Cleanup        string               `json:"cleanup,omitempty"`      // text for "sh -eu" that runs last whatever happened, and first on places that it leased
 	SkipPhases     []string             `json:"skip_phases,omitempty"`  // of "cleanup-first", "prepare", "test", "cleanup": not run
+	Fetch          Fetch                `json:"fetch,omitzero"`         // instead of run: its one output is fetched
 	LongRunning    bool                 `json:"long_running,omitempty"` // to reach the timeout of the command is to succeed
 	Keep           release.Duration     `json:"keep,omitempty"`         // how long a failed attempt's workspace and places are left for a person
 	Network        string               `json:"network,omitempty"`      // of a container or sandbox: "none" (default there) or "full"
@@ -93,6 +94,19 @@ type Task struct {
 	Reports        Reports              `json:"reports,omitzero"`
 	Why            string               `json:"why,omitempty"` // why it is in the plan and on this pool
 }
+
+// Fetch is where the one output of a task is fetched that somebody else builds. How long it may take to come is the
+// task's queue timeout; until then it is asked for again and again, and nobody holds an executor for it.
+type Fetch struct {
+	URL     string           `json:"url"`
+	Every   release.Duration `json:"every"`              // between two questions
+	Digest  release.Digest   `json:"digest,omitempty"`   // it must have; empty: any
+	Commit  release.Commit   `json:"commit,omitempty"`   // it must carry; empty: none is looked for
+	MaxSize int64            `json:"max_size,omitempty"` // bytes; 0: what the installation allows
+}
+
+// Wanted reports whether the task fetches its output.
+func (f Fetch) Wanted() bool { return f.URL != "" }
 
 // Variant is one measurement of a task that makes several in sequence, on the same places.
 type Variant struct {

@@ -17,6 +17,13 @@ const (
 	Cleanup TaskKind = "cleanup"
 )
 
+// FetchPool is the pool of the tasks that fetch what somebody else builds. The builder serves it, and no executor: while
+// they wait they hold nothing.
+const FetchPool = "fetch"
+
+// ExitAbsent is what an attempt ends with that waited for what did not come in time.
+const ExitAbsent = 30
+
 // Duration is a time.Duration whose JSON form is protobuf's: seconds, "1.5s".
 type Duration time.Duration
 

@@ -107,6 +107,8 @@ func (s *State) applyTask(r *run, p event.Payload, m mark) bool {
 		s.applyRequested(r, p, m)
 	case event.TaskDispatched:
 		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.dispatched(t, a, p, m) })
+	case event.TaskAwaited:
+		s.applyAttempt(r, p.Task, p.Attempt, func(_ *task, a *attempt) { a.await(p) })
 	case event.TaskStarted:
 		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.started(t, a, p, m) })
 	case event.TaskFinished:

@@ -66,6 +66,9 @@ func (t *task) dump(b *strings.Builder) {
 		a := &t.past.attempts[i]
 		fmt.Fprintf(b, "  attempt %d dispatched %v started %v on %s finished %v as %s %q stop %v delayed %v until %d artifacts %d\n",
 			a.n, a.dispatched, a.started, a.where(), a.finished, a.class, a.reason, a.stop, a.delayed, a.until, len(a.artifacts))
+		if a.awaited != nil {
+			fmt.Fprintf(b, "   awaited %+v\n", *a.awaited)
+		}
 	}
 	for _, v := range t.past.verdicts {
 		fmt.Fprintf(b, "  verdict %+v\n", v)

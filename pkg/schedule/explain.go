@@ -130,6 +130,10 @@ func (s *State) explainReady(t *task, w *Why) {
 
 func (s *State) explainDispatched(t *task, w *Why) {
 	p := t.spec.pool
+	if t.fetches() {
+		s.explainAwaited(t, w)
+		return
+	}
 	if p.slots == 0 {
 		w.Reason = "pool " + p.name + " has no live executor that takes work"
 		return

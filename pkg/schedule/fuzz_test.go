@@ -71,7 +71,9 @@ func drawPayload(what, a, b, c byte) event.Payload {
 		return event.TaskDispatched{Task: task, Attempt: n, Pool: "p"}
 	case 3:
 		return event.TaskStarted{Task: task, Attempt: n, Pool: "p", Executor: fmt.Sprint("x", c%2)}
-	case 4, 5:
+	case 4:
+		return event.TaskAwaited{Task: task, Attempt: n, Asked: int32(c % 5), Answer: "404"}
+	case 5:
 		return event.TaskFinished{Task: task, Attempt: n, Class: class, Outcome: class.Outcome()}
 	case 6:
 		return event.TaskDelayed{Task: task, Attempt: n, Until: noon().Add(time.Duration(c) * time.Second)}

@@ -148,6 +148,9 @@ func (s *State) judgeNext(t *task, a *attempt) judgement {
 
 // unstarted ends an attempt that nobody started in time, whether it was given to the pool or not.
 func (s *State) unstarted(t *task, j judgement) judgement {
+	if t.fetches() {
+		return t.absent(j)
+	}
 	why := "no executor of pool " + t.spec.pool.name + " started it"
 	if j.phase == ready {
 		why = s.obstacle(t).reason

@@ -68,7 +68,7 @@ func New(cfg Config) *State {
 func Hears() []event.Type {
 	return union(lease.Hears(), []event.Type{
 		event.TypeChangeReceived, event.TypeChangeIgnored, event.TypeExecutorDraining, event.TypeRunPlanned, event.TypeRunRejected, event.TypeRunCancelRequested, event.TypeRunRetryRequested,
-		event.TypeRunFinished, event.TypeTaskRequested, event.TypeTaskDispatched, event.TypeTaskStarted,
+		event.TypeRunFinished, event.TypeTaskRequested, event.TypeTaskDispatched, event.TypeTaskAwaited, event.TypeTaskStarted,
 		event.TypeTaskFinished, event.TypeTaskDelayed, event.TypeTaskConcluded, event.TypeTaskCancelRequested,
 		event.TypeCandidateAssembled, event.TypeCandidateRejected, event.TypeGateOpened, event.TypeGateClosed,
 		event.TypeGateApproved, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationFailed,

@@ -83,7 +83,8 @@ type attempt struct {
 	finished   mark
 	stop       mark // it was told to stop
 	delayed    mark
-	until      stamp // with delayed: not before
+	awaited    *event.TaskAwaited // the newest; nil when nothing is
+	until      stamp              // with delayed: not before
 }
 
 // mark says where in the stream a fact stands, and since when.

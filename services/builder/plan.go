@@ -128,7 +128,7 @@ func (b *builder) gather(p *plan.Plan) error {
 			return fault.New(fault.Invalid, "cannot run %s here: it leases places of %s, which neither the definition nor --config offers; "+
 				"name the installation's file with --config, or run other tasks with --select", t.Name, from)
 		}
-		if t.Pool != b.config.Pool {
+		if t.Pool != b.config.Pool && !t.Fetch.Wanted() {
 			t.Pool, t.Why = b.config.Pool, t.Why+"; it runs here, where there is no other pool than "+b.config.Pool
 		}
 	}

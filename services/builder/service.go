@@ -26,6 +26,9 @@ type Config struct {
 	// repository. Who can push any branch can read what they hold.
 	Includes []string `yaml:"includes"`
 
+	// Fetch bounds what definitions may have fetched.
+	Fetch Fetch `yaml:"fetch"`
+
 	Dialects map[string]plan.Dialect              `yaml:"-"` // that includes may name
 	Targets  map[string][]definition.TargetOption `yaml:"-"` // what may be said of targets, by kind
 
@@ -47,18 +50,22 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 		config.Planners = 2
 	}
 	b := &builder{config: config, deps: deps, git: cache}
+	fetches := newFetcher(config.Fetch, deps)
 	says := []event.Type{event.TypeRunPlanned, event.TypeRunRejected, event.TypeChangeIgnored, event.TypeTaskRequested, event.TypeCommentAnswered}
 	return service.Service{
 		Name: Name,
-		Doc:  "definition at the commit → plan; all builds in, stamped with the commit → candidate",
+		Doc:  "definition at the commit → plan; what others build is fetched; all builds in, stamped with the commit → candidate",
 		Routes: []bus.Route{
 			bus.Work("plan", says, b.plan, bus.Workers(config.Planners)),
+			fetches.route(),
 		},
 		Loops: []service.Loop{{
 			Name:  "join",
 			Hears: joinHears(),
 			Says:  []event.Type{event.TypeCandidateAssembled, event.TypeCandidateRejected},
 			Run:   b.join,
+		}, {
+			Name: "fetch-live", Says: []event.Type{event.TypeExecutorHeartbeat}, Run: fetches.live,
 		}},
 	}, nil
 }

@@ -104,7 +104,7 @@ func await[P event.Payload](s *shop, run release.RunID) P {
 	defer f.Close()
 	batch, err := f.Next(s.t.Context(), time.Minute)
 	if err != nil || len(batch.Events) == 0 {
-		s.t.Fatalf("no %s of run %s within 20s: %v", zero.EventType(), run, err)
+		s.t.Fatalf("no %s of run %s within a minute: %v", zero.EventType(), run, err)
 	}
 	return batch.Events[0].Data.(P)
 }

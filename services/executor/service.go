@@ -87,6 +87,9 @@ const ackWait = 2 * time.Second
 // New makes the service. The cache of git mirrors is shared with whoever else in the process reads git.
 func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, error) {
 	config = config.orDefault()
+	if config.Pool == release.FetchPool {
+		return service.Service{}, fault.New(fault.Invalid, "cannot make an executor of pool %s: the builder serves it; name another pool", config.Pool)
+	}
 	if !release.Token(config.Pool) || config.Slots < 0 || config.Dir == "" {
 		return service.Service{}, fault.New(fault.Invalid, "cannot make an executor of pool %q with %d slots in %q: expected "+
 			"a pool of letters, digits, - and _, a number of slots, and a directory", config.Pool, config.Slots, config.Dir)

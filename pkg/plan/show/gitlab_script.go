@@ -24,6 +24,9 @@ func gitlabScript(p *plan.Plan, t *plan.Task) []string {
 		out = append(out, gitlabPhase(t, t.Prepare, nil))
 	}
 	run := t.Run
+	if t.Fetch.Wanted() {
+		run = gitlabFetch(t.Fetch, t.Timeouts.Queue)
+	}
 	if slices.Contains(t.SkipPhases, "test") {
 		run = "true"
 	}
@@ -37,6 +40,13 @@ func gitlabScript(p *plan.Plan, t *plan.Task) []string {
 		out = append(out, gitlabKeep(t, o))
 	}
 	return out
+}
+
+// gitlabFetch waits in a job, since GitLab has nowhere else to wait. Where the commit is in what came, nobody looks.
+func gitlabFetch(f plan.Fetch, wait release.Duration) string {
+	every := max(1, int64(f.Every.Std().Seconds()))
+	return fmt.Sprintf("curl --fail --location --remote-name --retry-all-errors --retry %d --retry-delay %d %s",
+		int64(wait.Std().Seconds())/every, every, shellQuote(f.URL))
 }
 
 // gitlabPhase is a command in the task's directory. GitLab runs all lines of a script in one shell, often bash with

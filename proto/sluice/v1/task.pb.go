@@ -816,6 +816,96 @@ func (x *Produced) GetArtifacts() []*Artifact {
 	return nil
 }
 
+// TaskAwaited says that what an attempt is to fetch is not there yet. It is said now and then while the wait goes on, for
+// people: nothing follows from it.
+type TaskAwaited struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Task    string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Attempt int32                  `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// How often it was asked for.
+	Asked int32 `protobuf:"varint,3,opt,name=asked,proto3" json:"asked,omitempty"`
+	// The last answer: "404 Not Found".
+	Answer string `protobuf:"bytes,4,opt,name=answer,proto3" json:"answer,omitempty"`
+	// It is asked for again.
+	Next *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=next,proto3" json:"next,omitempty"`
+	// When the wait is given up.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskAwaited) Reset() {
+	*x = TaskAwaited{}
+	mi := &file_sluice_v1_task_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskAwaited) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskAwaited) ProtoMessage() {}
+
+func (x *TaskAwaited) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_task_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskAwaited.ProtoReflect.Descriptor instead.
+func (*TaskAwaited) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TaskAwaited) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *TaskAwaited) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *TaskAwaited) GetAsked() int32 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *TaskAwaited) GetAnswer() string {
+	if x != nil {
+		return x.Answer
+	}
+	return ""
+}
+
+func (x *TaskAwaited) GetNext() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *TaskAwaited) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 // TaskStarted says that an executor has claimed an attempt. The stream keeps one: whoever said it first runs it.
 type TaskStarted struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -830,7 +920,7 @@ type TaskStarted struct {
 
 func (x *TaskStarted) Reset() {
 	*x = TaskStarted{}
-	mi := &file_sluice_v1_task_proto_msgTypes[9]
+	mi := &file_sluice_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +932,7 @@ func (x *TaskStarted) String() string {
 func (*TaskStarted) ProtoMessage() {}
 
 func (x *TaskStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[9]
+	mi := &file_sluice_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +945,7 @@ func (x *TaskStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStarted.ProtoReflect.Descriptor instead.
 func (*TaskStarted) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskStarted) GetTask() string {
@@ -923,7 +1013,7 @@ type TaskFinished struct {
 
 func (x *TaskFinished) Reset() {
 	*x = TaskFinished{}
-	mi := &file_sluice_v1_task_proto_msgTypes[10]
+	mi := &file_sluice_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1025,7 @@ func (x *TaskFinished) String() string {
 func (*TaskFinished) ProtoMessage() {}
 
 func (x *TaskFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[10]
+	mi := &file_sluice_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1038,7 @@ func (x *TaskFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskFinished.ProtoReflect.Descriptor instead.
 func (*TaskFinished) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{10}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskFinished) GetTask() string {
@@ -1103,7 +1193,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_sluice_v1_task_proto_msgTypes[11]
+	mi := &file_sluice_v1_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1205,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[11]
+	mi := &file_sluice_v1_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1218,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{11}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Phase) GetName() string {
@@ -1163,7 +1253,7 @@ type CaseFailure struct {
 
 func (x *CaseFailure) Reset() {
 	*x = CaseFailure{}
-	mi := &file_sluice_v1_task_proto_msgTypes[12]
+	mi := &file_sluice_v1_task_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1265,7 @@ func (x *CaseFailure) String() string {
 func (*CaseFailure) ProtoMessage() {}
 
 func (x *CaseFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[12]
+	mi := &file_sluice_v1_task_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1278,7 @@ func (x *CaseFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CaseFailure.ProtoReflect.Descriptor instead.
 func (*CaseFailure) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{12}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CaseFailure) GetName() string {
@@ -1221,7 +1311,7 @@ type TaskDelayed struct {
 
 func (x *TaskDelayed) Reset() {
 	*x = TaskDelayed{}
-	mi := &file_sluice_v1_task_proto_msgTypes[13]
+	mi := &file_sluice_v1_task_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1323,7 @@ func (x *TaskDelayed) String() string {
 func (*TaskDelayed) ProtoMessage() {}
 
 func (x *TaskDelayed) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[13]
+	mi := &file_sluice_v1_task_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1336,7 @@ func (x *TaskDelayed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDelayed.ProtoReflect.Descriptor instead.
 func (*TaskDelayed) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{13}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TaskDelayed) GetTask() string {
@@ -1303,7 +1393,7 @@ type TaskConcluded struct {
 
 func (x *TaskConcluded) Reset() {
 	*x = TaskConcluded{}
-	mi := &file_sluice_v1_task_proto_msgTypes[14]
+	mi := &file_sluice_v1_task_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1405,7 @@ func (x *TaskConcluded) String() string {
 func (*TaskConcluded) ProtoMessage() {}
 
 func (x *TaskConcluded) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[14]
+	mi := &file_sluice_v1_task_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1418,7 @@ func (x *TaskConcluded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskConcluded.ProtoReflect.Descriptor instead.
 func (*TaskConcluded) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{14}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TaskConcluded) GetTask() string {
@@ -1392,7 +1482,7 @@ type TaskCancelRequested struct {
 
 func (x *TaskCancelRequested) Reset() {
 	*x = TaskCancelRequested{}
-	mi := &file_sluice_v1_task_proto_msgTypes[15]
+	mi := &file_sluice_v1_task_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1494,7 @@ func (x *TaskCancelRequested) String() string {
 func (*TaskCancelRequested) ProtoMessage() {}
 
 func (x *TaskCancelRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[15]
+	mi := &file_sluice_v1_task_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1507,7 @@ func (x *TaskCancelRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCancelRequested.ProtoReflect.Descriptor instead.
 func (*TaskCancelRequested) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{15}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TaskCancelRequested) GetTask() string {
@@ -1460,7 +1550,7 @@ type PlacesCreated struct {
 
 func (x *PlacesCreated) Reset() {
 	*x = PlacesCreated{}
-	mi := &file_sluice_v1_task_proto_msgTypes[16]
+	mi := &file_sluice_v1_task_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1562,7 @@ func (x *PlacesCreated) String() string {
 func (*PlacesCreated) ProtoMessage() {}
 
 func (x *PlacesCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[16]
+	mi := &file_sluice_v1_task_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1575,7 @@ func (x *PlacesCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesCreated.ProtoReflect.Descriptor instead.
 func (*PlacesCreated) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{16}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PlacesCreated) GetTask() string {
@@ -1557,7 +1647,7 @@ type PlacesDestroyed struct {
 
 func (x *PlacesDestroyed) Reset() {
 	*x = PlacesDestroyed{}
-	mi := &file_sluice_v1_task_proto_msgTypes[17]
+	mi := &file_sluice_v1_task_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +1659,7 @@ func (x *PlacesDestroyed) String() string {
 func (*PlacesDestroyed) ProtoMessage() {}
 
 func (x *PlacesDestroyed) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_task_proto_msgTypes[17]
+	mi := &file_sluice_v1_task_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +1672,7 @@ func (x *PlacesDestroyed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesDestroyed.ProtoReflect.Descriptor instead.
 func (*PlacesDestroyed) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_task_proto_rawDescGZIP(), []int{17}
+	return file_sluice_v1_task_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlacesDestroyed) GetTask() string {
@@ -1685,7 +1775,14 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\bmeasured\x18\t \x03(\tR\bmeasured\"Q\n" +
 	"\bProduced\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x121\n" +
-	"\tartifacts\x18\x02 \x03(\v2\x13.sluice.v1.ArtifactR\tartifacts\"k\n" +
+	"\tartifacts\x18\x02 \x03(\v2\x13.sluice.v1.ArtifactR\tartifacts\"\xcb\x01\n" +
+	"\vTaskAwaited\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x14\n" +
+	"\x05asked\x18\x03 \x01(\x05R\x05asked\x12\x16\n" +
+	"\x06answer\x18\x04 \x01(\tR\x06answer\x12.\n" +
+	"\x04next\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04next\x120\n" +
+	"\x05until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"k\n" +
 	"\vTaskStarted\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -1770,7 +1867,7 @@ func file_sluice_v1_task_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_task_proto_rawDescData
 }
 
-var file_sluice_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_sluice_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_sluice_v1_task_proto_goTypes = []any{
 	(*Retry)(nil),                 // 0: sluice.v1.Retry
 	(*Timeouts)(nil),              // 1: sluice.v1.Timeouts
@@ -1781,56 +1878,59 @@ var file_sluice_v1_task_proto_goTypes = []any{
 	(*Held)(nil),                  // 6: sluice.v1.Held
 	(*TaskDispatched)(nil),        // 7: sluice.v1.TaskDispatched
 	(*Produced)(nil),              // 8: sluice.v1.Produced
-	(*TaskStarted)(nil),           // 9: sluice.v1.TaskStarted
-	(*TaskFinished)(nil),          // 10: sluice.v1.TaskFinished
-	(*Phase)(nil),                 // 11: sluice.v1.Phase
-	(*CaseFailure)(nil),           // 12: sluice.v1.CaseFailure
-	(*TaskDelayed)(nil),           // 13: sluice.v1.TaskDelayed
-	(*TaskConcluded)(nil),         // 14: sluice.v1.TaskConcluded
-	(*TaskCancelRequested)(nil),   // 15: sluice.v1.TaskCancelRequested
-	(*PlacesCreated)(nil),         // 16: sluice.v1.PlacesCreated
-	(*PlacesDestroyed)(nil),       // 17: sluice.v1.PlacesDestroyed
-	nil,                           // 18: sluice.v1.TaskRequested.ResourcesEntry
-	nil,                           // 19: sluice.v1.TaskFinished.MetricsEntry
-	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*Artifact)(nil),              // 22: sluice.v1.Artifact
+	(*TaskAwaited)(nil),           // 9: sluice.v1.TaskAwaited
+	(*TaskStarted)(nil),           // 10: sluice.v1.TaskStarted
+	(*TaskFinished)(nil),          // 11: sluice.v1.TaskFinished
+	(*Phase)(nil),                 // 12: sluice.v1.Phase
+	(*CaseFailure)(nil),           // 13: sluice.v1.CaseFailure
+	(*TaskDelayed)(nil),           // 14: sluice.v1.TaskDelayed
+	(*TaskConcluded)(nil),         // 15: sluice.v1.TaskConcluded
+	(*TaskCancelRequested)(nil),   // 16: sluice.v1.TaskCancelRequested
+	(*PlacesCreated)(nil),         // 17: sluice.v1.PlacesCreated
+	(*PlacesDestroyed)(nil),       // 18: sluice.v1.PlacesDestroyed
+	nil,                           // 19: sluice.v1.TaskRequested.ResourcesEntry
+	nil,                           // 20: sluice.v1.TaskFinished.MetricsEntry
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*Artifact)(nil),              // 23: sluice.v1.Artifact
 }
 var file_sluice_v1_task_proto_depIdxs = []int32{
-	20, // 0: sluice.v1.Retry.wait:type_name -> google.protobuf.Duration
-	20, // 1: sluice.v1.Retry.max:type_name -> google.protobuf.Duration
-	20, // 2: sluice.v1.Timeouts.queue:type_name -> google.protobuf.Duration
-	20, // 3: sluice.v1.Timeouts.prepare:type_name -> google.protobuf.Duration
-	20, // 4: sluice.v1.Timeouts.command:type_name -> google.protobuf.Duration
-	20, // 5: sluice.v1.Timeouts.cleanup:type_name -> google.protobuf.Duration
-	20, // 6: sluice.v1.Timeouts.nodes:type_name -> google.protobuf.Duration
+	21, // 0: sluice.v1.Retry.wait:type_name -> google.protobuf.Duration
+	21, // 1: sluice.v1.Retry.max:type_name -> google.protobuf.Duration
+	21, // 2: sluice.v1.Timeouts.queue:type_name -> google.protobuf.Duration
+	21, // 3: sluice.v1.Timeouts.prepare:type_name -> google.protobuf.Duration
+	21, // 4: sluice.v1.Timeouts.command:type_name -> google.protobuf.Duration
+	21, // 5: sluice.v1.Timeouts.cleanup:type_name -> google.protobuf.Duration
+	21, // 6: sluice.v1.Timeouts.nodes:type_name -> google.protobuf.Duration
 	1,  // 7: sluice.v1.TaskRequested.timeouts:type_name -> sluice.v1.Timeouts
 	0,  // 8: sluice.v1.TaskRequested.retry:type_name -> sluice.v1.Retry
-	18, // 9: sluice.v1.TaskRequested.resources:type_name -> sluice.v1.TaskRequested.ResourcesEntry
+	19, // 9: sluice.v1.TaskRequested.resources:type_name -> sluice.v1.TaskRequested.ResourcesEntry
 	4,  // 10: sluice.v1.TaskRequested.lease:type_name -> sluice.v1.LeaseRequest
-	20, // 11: sluice.v1.LeaseRequest.for:type_name -> google.protobuf.Duration
+	21, // 11: sluice.v1.LeaseRequest.for:type_name -> google.protobuf.Duration
 	6,  // 12: sluice.v1.Lease.places:type_name -> sluice.v1.Held
-	21, // 13: sluice.v1.Lease.until:type_name -> google.protobuf.Timestamp
+	22, // 13: sluice.v1.Lease.until:type_name -> google.protobuf.Timestamp
 	1,  // 14: sluice.v1.TaskDispatched.timeouts:type_name -> sluice.v1.Timeouts
 	8,  // 15: sluice.v1.TaskDispatched.inputs:type_name -> sluice.v1.Produced
 	5,  // 16: sluice.v1.TaskDispatched.lease:type_name -> sluice.v1.Lease
-	22, // 17: sluice.v1.Produced.artifacts:type_name -> sluice.v1.Artifact
-	22, // 18: sluice.v1.TaskFinished.artifacts:type_name -> sluice.v1.Artifact
-	2,  // 19: sluice.v1.TaskFinished.tests:type_name -> sluice.v1.TestCount
-	12, // 20: sluice.v1.TaskFinished.failures:type_name -> sluice.v1.CaseFailure
-	19, // 21: sluice.v1.TaskFinished.metrics:type_name -> sluice.v1.TaskFinished.MetricsEntry
-	11, // 22: sluice.v1.TaskFinished.phases:type_name -> sluice.v1.Phase
-	21, // 23: sluice.v1.TaskFinished.kept_until:type_name -> google.protobuf.Timestamp
-	21, // 24: sluice.v1.Phase.start:type_name -> google.protobuf.Timestamp
-	20, // 25: sluice.v1.Phase.took:type_name -> google.protobuf.Duration
-	21, // 26: sluice.v1.TaskDelayed.until:type_name -> google.protobuf.Timestamp
-	21, // 27: sluice.v1.PlacesCreated.expires:type_name -> google.protobuf.Timestamp
-	5,  // 28: sluice.v1.PlacesCreated.lease:type_name -> sluice.v1.Lease
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	23, // 17: sluice.v1.Produced.artifacts:type_name -> sluice.v1.Artifact
+	22, // 18: sluice.v1.TaskAwaited.next:type_name -> google.protobuf.Timestamp
+	22, // 19: sluice.v1.TaskAwaited.until:type_name -> google.protobuf.Timestamp
+	23, // 20: sluice.v1.TaskFinished.artifacts:type_name -> sluice.v1.Artifact
+	2,  // 21: sluice.v1.TaskFinished.tests:type_name -> sluice.v1.TestCount
+	13, // 22: sluice.v1.TaskFinished.failures:type_name -> sluice.v1.CaseFailure
+	20, // 23: sluice.v1.TaskFinished.metrics:type_name -> sluice.v1.TaskFinished.MetricsEntry
+	12, // 24: sluice.v1.TaskFinished.phases:type_name -> sluice.v1.Phase
+	22, // 25: sluice.v1.TaskFinished.kept_until:type_name -> google.protobuf.Timestamp
+	22, // 26: sluice.v1.Phase.start:type_name -> google.protobuf.Timestamp
+	21, // 27: sluice.v1.Phase.took:type_name -> google.protobuf.Duration
+	22, // 28: sluice.v1.TaskDelayed.until:type_name -> google.protobuf.Timestamp
+	22, // 29: sluice.v1.PlacesCreated.expires:type_name -> google.protobuf.Timestamp
+	5,  // 30: sluice.v1.PlacesCreated.lease:type_name -> sluice.v1.Lease
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_task_proto_init() }
@@ -1845,7 +1945,7 @@ func file_sluice_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_task_proto_rawDesc), len(file_sluice_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -27,6 +27,7 @@ func asked() []event.Event {
 		event.RunCancelRequested{Request: "r1", By: "ada", Reason: "wrong branch"},
 		event.RunRetryRequested{Request: "r2", By: "ada", Tasks: nil},
 		event.TaskCancelRequested{Task: "wheel", Attempt: 1, Reason: "the run was cancelled"},
+		event.TaskAwaited{Task: "wheel", Attempt: 1, Asked: 3, Answer: "404 Not Found"},
 		event.GateApproved{By: "ada", Note: "looks right"},
 		event.GateHeld{Request: "r3", By: "ines", Reason: "the index is being moved"},
 		event.GateResumed{Request: "r4", By: "ines"},

@@ -19,7 +19,7 @@ func Line(e event.Event) (string, Tone) {
 
 func sentence(e event.Event) (string, Tone) {
 	switch p := e.Data.(type) {
-	case event.TaskRequested, event.TaskDispatched, event.TaskStarted, event.TaskFinished, event.TaskDelayed,
+	case event.TaskRequested, event.TaskDispatched, event.TaskAwaited, event.TaskStarted, event.TaskFinished, event.TaskDelayed,
 		event.TaskConcluded, event.TaskCancelRequested:
 		return taskLine(p)
 	case event.PublicationRequested, event.PublicationAdvanced, event.PublicationFailed, event.PublicationRetryRequested,
@@ -45,6 +45,8 @@ func TaskOf(p event.Payload) release.TaskID {
 	case event.TaskRequested:
 		return p.Task
 	case event.TaskDispatched:
+		return p.Task
+	case event.TaskAwaited:
 		return p.Task
 	case event.TaskStarted:
 		return p.Task
@@ -106,6 +108,8 @@ func taskLine(p event.Payload) (string, Tone) {
 		return fmt.Sprintf("%s wanted on pool %s", cmp.Or(p.Name, string(p.Task)), p.Pool), Plain
 	case event.TaskDispatched:
 		return because(fmt.Sprintf("%s attempt %d given to pool %s", p.Task, p.Attempt, p.Pool), p.Reason), Plain
+	case event.TaskAwaited:
+		return because(fmt.Sprintf("what %s fetches is not there yet, asked %s", p.Task, count(int(p.Asked), "time")), p.Answer), Plain
 	case event.TaskStarted:
 		return fmt.Sprintf("%s attempt %d started on %s", p.Task, p.Attempt, p.Executor), Plain
 	case event.TaskFinished:

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceci/sluice/pkg/dialect/ray/await"
+	"github.com/sluiceci/sluice/pkg/await"
 	"github.com/sluiceci/sluice/pkg/dialect/ray/outcome"
 	"github.com/sluiceci/sluice/pkg/release"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceci/sluice/pkg/dialect/ray/await"
+	"github.com/sluiceci/sluice/pkg/await"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluiceci/sluice/pkg/dialect/ray/await"
+	"github.com/sluiceci/sluice/pkg/await"
 	"github.com/sluiceci/sluice/pkg/dialect/ray/outcome"
 )
 
