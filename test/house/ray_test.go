@@ -119,13 +119,14 @@ func rayNumbers(t *testing.T) map[string][]string {
 	return out
 }
 
-// rayTests are the files that test the dialect: its own, and those of its commands.
+// rayTests are the files that test the dialect: its own, those of its commands, and of how it waits.
 func rayTests(t *testing.T) []string {
 	t.Helper()
 	out, err := filepath.Glob("../../cmd/sluice/*ray*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	out = append(out, "../../pkg/await/await_test.go")
 	err = filepath.WalkDir("../../pkg/dialect/ray", func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.HasSuffix(p, "_test.go") {
 			out = append(out, p)
