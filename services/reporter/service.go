@@ -1,9 +1,12 @@
 package reporter
 
 import (
+	"context"
+
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/service"
+	"github.com/sluiceci/sluice/services/reporter/chart"
 	"github.com/sluiceci/sluice/services/reporter/live"
 	"github.com/sluiceci/sluice/services/reporter/pages"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
@@ -43,9 +46,10 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 	statuses := newStatuses(config, deps)
 	tests := newHealths(config, deps, statuses)
 	source := &view.Source{Model: model, Blobs: deps.Blobs, Bus: deps.Bus, Log: deps.Log}
+	book := chart.New()
 	logs := &live.Logs{Bus: deps.Bus, Blobs: deps.Blobs, Model: model, Hub: r.hub}
 	endpoints := append((&api{source: source, logs: logs, hub: r.hub, bus: deps.Bus, blobs: deps.Blobs, log: deps.Log}).endpoints(),
-		pages.Endpoints(pages.Deps{Source: source, Logs: logs, Hub: r.hub, Bus: deps.Bus, Log: deps.Log, Now: deps.Now})...)
+		pages.Endpoints(pages.Deps{Source: source, Logs: logs, Hub: r.hub, Bus: deps.Bus, Book: book, Log: deps.Log, Now: deps.Now})...)
 	return service.Service{
 		Name: Name,
 		Doc:  "read models, history, statuses, the web pages",
@@ -55,8 +59,12 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 			bus.Work("status-final", nil, statuses.finished, bus.Workers(statusWorkers)),
 			bus.Work("answer", nil, statuses.answered, bus.Workers(statusWorkers)),
 		}...),
-		Loops: []service.Loop{{Name: "fold", Hears: everything(), Run: r.fold}, tests.loop()},
-		HTTP:  endpoints,
+		Loops: []service.Loop{
+			{Name: "fold", Hears: everything(), Run: r.fold},
+			{Name: "chart", Hears: chart.Hears(), Run: func(ctx context.Context) error { return book.Follow(ctx, deps.Bus) }},
+			tests.loop(),
+		},
+		HTTP: endpoints,
 	}, nil
 }
 

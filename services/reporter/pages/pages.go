@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/service"
+	"github.com/sluiceci/sluice/services/reporter/chart"
 	"github.com/sluiceci/sluice/services/reporter/live"
 	"github.com/sluiceci/sluice/services/reporter/view"
 )
@@ -23,6 +24,7 @@ type Deps struct {
 	Logs   *live.Logs
 	Hub    *live.Hub
 	Bus    *bus.Bus
+	Book   *chart.Book
 	Log    *slog.Logger
 	Now    func() time.Time
 }
@@ -49,6 +51,8 @@ func Endpoints(deps Deps) []service.Endpoint {
 		{"/runs/{run}/tasks/{task}", p.task},
 		{"/runs/{run}/tasks/{task}/live", p.taskLive},
 		{"/runs/{run}/tasks/{task}/log", p.logLive},
+		{"/tests", p.tests},
+		{"/tests/{test}", p.test},
 		{"/pools", p.pools},
 		{"/streams", p.streams},
 	} {
