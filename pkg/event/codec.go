@@ -92,6 +92,16 @@ func Decode(body []byte, get func(header string) string) (Event, error) {
 }
 
 func decodeStructured(body []byte) (Event, error) {
+	if w, ok := scan(body); ok {
+		if e, err := read(w); err == nil {
+			return e, nil
+		}
+	}
+	return decodeAny(body)
+}
+
+// decodeAny reads a structured CloudEvent whatever its form.
+func decodeAny(body []byte) (Event, error) {
 	var w wire[json.RawMessage]
 	if err := json.Unmarshal(body, &w); err != nil {
 		return Event{}, fault.New(fault.Invalid, "cannot decode event: not a structured CloudEvent: %w", err)
