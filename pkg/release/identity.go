@@ -23,7 +23,6 @@ type Digest string
 type Commit string
 
 var (
-	tokenPattern  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,120}$`)
 	commitPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 	runPattern    = regexp.MustCompile(`^[0-9a-f]{8}-[a-z2-7]{8}$`)
 	digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -33,7 +32,15 @@ var (
 func (r RunID) Whole() bool { return runPattern.MatchString(string(r)) }
 
 // Token reports whether s can be one token of a bus subject: 1 to 120 letters, digits, "-" and "_".
-func Token(s string) bool { return tokenPattern.MatchString(s) }
+func Token(s string) bool {
+	for i := range len(s) { // Every name of every event comes by: a pattern takes ten times as long.
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 120
+}
 
 // ValidRef reports whether s is the full name of a git ref, by the rules of git check-ref-format: "refs/heads/master".
 func ValidRef(s string) bool {
