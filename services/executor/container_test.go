@@ -53,14 +53,14 @@ func TestContainerPool(t *testing.T) {
 
 func containerWhole(t *testing.T, w *world, engine *enginetest.Engine) {
 	task := boxed()
-	task.Image = engine.Tag
+	task.Image = engine.Registry + "/sluice/busybox:1"
 	task.Variables = map[string]string{"SLUICE_TEST_ROOT": "a container's root is its own"}
 	f := w.run(task, nil)
 	log := w.log(f)
 	if f.Class != release.ClassOK || f.Tests.Total != 1 || len(f.Artifacts) != 2 || w.blob(f.Artifacts[1].Digest) != "made\n" {
 		t.Fatalf("got %+v, log %q", f, log)
 	}
-	for _, want := range []string{"prepared\n", "networks: 1\n", "cleaned after success", "it ran in the image localhost/sluice/busybox@sha256:"} {
+	for _, want := range []string{"prepared\n", "networks: 1\n", "cleaned after success", "it ran in the image " + engine.Registry + "/sluice/busybox@" + engine.Digest} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log has no %q:\n%s", want, log)
 		}

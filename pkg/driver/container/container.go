@@ -43,7 +43,7 @@ const (
 type Driver struct {
 	options  Options
 	engine   *client.Client
-	rootless bool
+	about    about
 	place    string
 	instance string
 	log      *slog.Logger
@@ -88,27 +88,12 @@ func Open(ctx context.Context, o Options) (*Driver, error) {
 	return d, nil
 }
 
-// meet asks the engine what it is.
-func (d *Driver) meet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, openTime)
-	defer cancel()
-	if _, err := d.engine.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
-		return fault.New(fault.Transient, "cannot reach the engine at %s: %w; is docker, or podman system service, running?", d.options.Host, err)
-	}
-	about, err := d.engine.Info(ctx, client.InfoOptions{})
-	if err != nil {
-		return fault.New(fault.Transient, "cannot ask the engine at %s what it is: %w", d.options.Host, err)
-	}
-	d.rootless = slices.ContainsFunc(about.Info.SecurityOptions, isRootless)
-	return nil
-}
-
 // Start implements driver.Driver.
 func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Process, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, fault.New(fault.Transient, "cannot start a container: %w", err)
 	}
-	if err := check(spec); err != nil {
+	if err := cmp.Or(check(spec), d.about.holds(spec.Limits)); err != nil {
 		return nil, err
 	}
 	image, err := d.image(ctx, cmp.Or(spec.Image, d.options.Image))

@@ -3,7 +3,6 @@ package container_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net"
@@ -139,21 +138,13 @@ func TestImagesThatCannotBeHad(t *testing.T) {
 func TestImagesArePulled(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	if said, err := e.Podman("push", "-q", e.Image, "dir:"+filepath.Join(e.Dir, "pushed")).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
-	}
-	manifest, err := os.ReadFile(filepath.Join(e.Dir, "pushed", "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(manifest))
 	d := open(t, container.Options{})
-	for _, name := range []string{"/sluice/by-tag:1", "/sluice/by-digest@" + digest} {
+	for _, name := range []string{"/sluice/by-tag:1", "/sluice/by-digest@" + e.Digest} {
 		spec := drivertest.Shell(t, "exit 0", nil)
 		spec.Image = e.Registry + name
 		exit := drivertest.Exit(t, t.Context(), d, spec)
-		if !exit.OK() || !strings.HasSuffix(exit.Image, "@"+digest) {
-			t.Errorf("%s gives %+v, expected digest %s", name, exit, digest)
+		if !exit.OK() || !strings.HasSuffix(exit.Image, "@"+e.Digest) {
+			t.Errorf("%s gives %+v, expected digest %s", name, exit, e.Digest)
 		}
 	}
 }
@@ -173,7 +164,7 @@ func TestEnginesThatCannotBeUsed(t *testing.T) {
 // containers lists the names of all containers of the engine that carry a label.
 func containers(t *testing.T, e *enginetest.Engine, label string) []string {
 	t.Helper()
-	said, err := e.Podman("ps", "-a", "--filter", "label="+label, "--format", "{{.Names}}").CombinedOutput()
+	said, err := e.Command("ps", "-a", "--filter", "label="+label, "--format", "{{.Names}}").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
@@ -237,7 +228,7 @@ func TestKilledExecutorLeavesNothing(t *testing.T) {
 func TestSweepTakesExpiredContainersOfAnybody(t *testing.T) {
 	e := newEngine(t)
 	for _, expires := range []string{"1000000000", "9000000000"} {
-		said, err := e.Podman("create", "--label", "sluice.place=elsewhere", "--label", "sluice.expires="+expires, e.Image, "true").CombinedOutput()
+		said, err := e.Command("create", "--label", "sluice.place=elsewhere", "--label", "sluice.expires="+expires, e.Image, "true").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, said)
 		}
@@ -280,24 +271,28 @@ func TestNothingIsLeftOfAContainer(t *testing.T) {
 // TestEngineDies: what cannot be followed any more is not taken for a result.
 func TestEngineDies(t *testing.T) {
 	e := newEngine(t)
-	host, kill, err := e.Second()
+	second, err := e.Second()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer second.Stop()
 	place := t.TempDir()
-	d := open(t, container.Options{Host: host, Patience: time.Second, Place: place})
+	d := open(t, container.Options{Host: second.Host, Image: second.Image, Patience: time.Second, Place: place})
 	var out drivertest.Output
 	p, err := d.Start(t.Context(), drivertest.Shell(t, "echo up; sleep 60", &out))
 	if err != nil {
 		t.Fatal(err)
 	}
 	out.Await(t, "up\n")
-	kill()
+	second.Kill()
 	exit := drivertest.Wait(t, p)
 	if exit.OK() || !fault.Is(exit.Cause, fault.Transient) {
 		t.Errorf("got %+v", exit)
 	}
-	if _, err := open(t, container.Options{Place: place}).Sweep(t.Context()); err != nil {
+	if err := second.Serve(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, container.Options{Host: second.Host, Image: second.Image, Place: place}).Sweep(t.Context()); err != nil {
 		t.Error(err)
 	}
 	drivertest.NoneLeft(t)

@@ -85,15 +85,11 @@ func (d *Driver) user(spec driver.Spec) string {
 		return d.options.User
 	}
 	info, err := os.Stat(spec.Trees()[0])
-	if err != nil || d.rootless {
+	if err != nil || d.about.rootless() {
 		return "0:0"
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	return fmt.Sprintf("%d:%d", owner.Uid, owner.Gid)
-}
-
-func isRootless(option string) bool {
-	return option == "rootless" || strings.HasPrefix(option, "name=rootless")
 }
 
 func (d *Driver) network(spec driver.Spec) container.NetworkMode {

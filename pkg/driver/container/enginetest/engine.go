@@ -1,19 +1,19 @@
-// Package enginetest starts a podman of a test's own: nothing of it is the machine's, and nothing is left of it.
+// Package enginetest starts a container engine of a test's own, podman or Docker: nothing of it is the machine's, and
+// nothing is left of it.
 package enginetest
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,62 +22,85 @@ import (
 	"github.com/sluiceci/sluice/pkg/driver/drivertest"
 )
 
-// Engine is a podman of the tests' own: its storage, its socket and its one image, busybox, lie in a temporary directory.
+// Variable names the engine of Table that tests use: the first when it is empty.
+const Variable = "SLUICE_TEST_ENGINE"
+
+// Kind is one line of Table.
+type Kind struct {
+	Name     string
+	Programs []string
+	Rootless bool // whether an ordinary user can run it
+
+	prepare func(e *Engine) error                     // writes its files
+	client  func(e *Engine, args ...string) *exec.Cmd // a command of its command line
+	server  func(e *Engine) *exec.Cmd
+	stop    func(e *Engine) // ends the server and removes what it left
+	died    func(e *Engine) // waits for what dies with a server that was killed; nil when nothing does
+	second  func(e *Engine) (*Engine, error)
+}
+
+// Table lists the engines that there are tests with.
+func Table() []Kind { return []Kind{podman(), docker()} }
+
+// Engine is one of the tests' own: its storage, its socket and its one image, busybox, lie in a temporary directory.
 type Engine struct {
 	Host     string
 	Image    string // by id
 	Tag      string
-	Registry string // host:port; it has what was pushed to "dir:" below Dir, and refuses "ghost" and "secret"
+	Registry string // host:port; it has the image of Digest under any name, and refuses "ghost" and "secret"
+	Digest   string
 	Dir      string
 
+	kind    Kind
+	storage string // "overlay" or "vfs"
 	socket  string // its name
 	env     []string
-	cmd     *exec.Cmd
-	closers []func()
+	images  *httptest.Server
+	server  *exec.Cmd
+	ended   <-chan struct{} // closed when the server has ended; nil before its first start
+}
+
+// chosen is the engine that the environment names.
+func chosen() (Kind, error) {
+	table := Table()
+	name := cmp.Or(os.Getenv(Variable), table[0].Name)
+	i := slices.IndexFunc(table, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, fmt.Errorf("cannot test with the engine %q of %s: there is none of that name", name, Variable)
+	}
+	return table[i], nil
 }
 
 // Needs skips a test where there can be no engine.
 func Needs(t testing.TB) {
 	t.Helper()
-	drivertest.Needs(t, "podman", "runc", "conmon", "busybox")
-	if os.Getuid() != 0 { // Rootless engines need newuidmap and lines in /etc/subuid.
-		if os.Getenv("CI") == "true" {
-			t.Fatal("podman of the tests needs root, and CI runs every test")
-		}
-		t.Skip("podman of the tests needs root")
+	kind, err := chosen()
+	if err != nil {
+		t.Fatal(err)
 	}
+	drivertest.Needs(t, append(kind.Programs, "busybox")...)
+	if os.Getuid() == 0 || kind.Rootless && os.Getenv(Variable) != "" {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s of the tests needs root, and CI runs every test", kind.Name)
+	}
+	t.Skipf("%s of the tests needs root", kind.Name)
 }
-
-// containersConf makes podman ask for nothing that an ordinary container or virtual machine lacks: no systemd, no
-// limits above its own.
-const containersConf = `[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=2000:2000"]
-log_driver = "k8s-file"
-[engine]
-runtime = "runc"
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-lock_type = "file"
-tmp_dir = "%[1]s/tmp"
-[network]
-network_config_dir = "%[1]s/networks"
-`
-
-const storageConf = `[storage]
-driver = "%[2]s"
-runroot = "%[1]s/run"
-graphroot = "%[1]s/storage"
-`
 
 // Start starts an engine. The caller stops it.
 func Start() (*Engine, error) {
-	dir, err := os.MkdirTemp("", "podman-")
+	kind, err := chosen()
 	if err != nil {
 		return nil, err
 	}
-	for _, driver := range []string{"overlay", "vfs"} { // The second where the first cannot be: on an overlay itself.
-		e := &Engine{Dir: filepath.Join(dir, driver)}
-		if err = e.start(driver); err == nil {
+	dir, err := os.MkdirTemp("", "e-")
+	if err != nil {
+		return nil, err
+	}
+	for _, storage := range []string{"overlay", "vfs"} { // The second where the first cannot be: on an overlay itself.
+		e := &Engine{Dir: filepath.Join(dir, storage), kind: kind, socket: "engine.sock", storage: storage}
+		if err = e.start(); err == nil {
 			return e, nil
 		}
 		e.Stop()
@@ -85,163 +108,132 @@ func Start() (*Engine, error) {
 	return nil, err
 }
 
-func (e *Engine) start(storage string) error {
+func (e *Engine) start() error {
 	for _, name := range []string{"tmp", "run", "t"} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, name), 0o700); err != nil {
 			return err
 		}
 	}
-	files := map[string]string{
-		"containers.conf": fmt.Sprintf(containersConf, e.Dir), "storage.conf": fmt.Sprintf(storageConf, e.Dir, storage),
-		"registries.conf": fmt.Sprintf("[[registry]]\nlocation = %q\ninsecure = true\n", e.serveImages()), "auth.json": `{"auths":{}}`,
-		"policy.json": `{"default":[{"type":"insecureAcceptAnything"}]}`,
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(e.Dir, name), []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	e.env = append(os.Environ(),
-		"CONTAINERS_CONF="+e.Dir+"/containers.conf", "CONTAINERS_STORAGE_CONF="+e.Dir+"/storage.conf",
-		"CONTAINERS_REGISTRIES_CONF="+e.Dir+"/registries.conf", "REGISTRY_AUTH_FILE="+e.Dir+"/auth.json",
-		"XDG_RUNTIME_DIR="+e.Dir+"/run", "TMPDIR="+e.Dir+"/t")
-	if err := e.importImage(); err != nil {
+	layer, err := busyboxImage()
+	if err != nil {
 		return err
 	}
-	return e.serve()
-}
-
-// serveImages serves a registry with what "podman push IMAGE dir:" wrote, under any name, and says where.
-func (e *Engine) serveImages() string {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		file := "manifest.json"
-		switch _, blob, ok := strings.Cut(r.URL.Path, "/blobs/sha256:"); {
-		case r.URL.Path == "/v2/":
-			return
-		case strings.Contains(r.URL.Path, "/ghost/"):
-			w.WriteHeader(http.StatusNotFound)
-			_, _ = io.WriteString(w, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}`)
-			return
-		case strings.Contains(r.URL.Path, "/secret/"):
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"errors":[{"code":"DENIED","message":"requested access to the resource is denied"}]}`)
-			return
-		case ok:
-			file = blob
-		default:
-			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
-		}
-		http.ServeFile(w, r, filepath.Join(e.Dir, "pushed", filepath.Base(file)))
-	}))
-	e.Registry = strings.TrimPrefix(server.URL, "http://")
-	e.closers = append(e.closers, server.Close)
-	return e.Registry
+	image, err := push(layer)
+	if err != nil {
+		return err
+	}
+	e.images = httptest.NewServer(image)
+	e.Registry, e.Digest = strings.TrimPrefix(e.images.URL, "http://"), image.manifest
+	if err := e.kind.prepare(e); err != nil {
+		return err
+	}
+	if err := e.Serve(); err != nil {
+		return err
+	}
+	return e.importImage(layer)
 }
 
 // importImage makes the one image there is: busybox.
-func (e *Engine) importImage() error {
-	cmd := e.Podman("import", "-q", "-", "localhost/sluice/busybox:test")
-	cmd.Stdin = busyboxImage()
-	said, err := cmd.CombinedOutput()
+func (e *Engine) importImage(layer []byte) error {
+	const tag = "localhost/sluice/busybox:test"
+	cmd := e.Command("import", "-", tag)
+	cmd.Stdin = bytes.NewReader(layer)
+	said, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("podman import: %w: %s", err, said)
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, said)
 	}
-	lines := strings.Fields(string(said))
-	e.Image, e.Tag = lines[len(lines)-1], "localhost/sluice/busybox:test"
-	if !strings.HasPrefix(e.Image, "sha256:") {
-		e.Image = "sha256:" + e.Image
-	}
+	e.Tag, e.Image = tag, "sha256:"+strings.TrimPrefix(strings.TrimSpace(string(said)), "sha256:")
 	return nil
 }
 
-// Podman is a command of this engine.
-func (e *Engine) Podman(args ...string) *exec.Cmd {
-	cmd := exec.Command("podman", args...)
+// Name is which engine it is.
+func (e *Engine) Name() string { return e.kind.Name }
+
+// Command is a command of this engine's own command line.
+func (e *Engine) Command(args ...string) *exec.Cmd {
+	cmd := e.kind.client(e, args...)
 	cmd.Env, cmd.Dir = e.env, e.Dir // where conmon leaves a file when something ran out of memory
 	return cmd
 }
 
-// Second serves the same images and containers once more, and says what ends that service alone.
-func (e *Engine) Second() (host string, kill func(), err error) {
-	second := &Engine{Dir: e.Dir, env: e.env, socket: "second.sock"}
-	if err := second.serve(); err != nil {
-		return "", nil, err
+// Second is an engine with the same image beside the first. The caller stops it.
+func (e *Engine) Second() (*Engine, error) { return e.kind.second(e) }
+
+// Kill ends its service, and that alone, at once.
+func (e *Engine) Kill() {
+	e.end(syscall.SIGKILL)
+	if e.kind.died != nil {
+		e.kind.died(e)
 	}
-	return second.Host, func() { _ = second.cmd.Process.Kill(); _ = second.cmd.Wait() }, nil
 }
 
-// serve starts the API and waits until it answers.
-func (e *Engine) serve() error {
-	socket := filepath.Join(e.Dir, cmp.Or(e.socket, "podman.sock"))
+// Serve starts the API, also after Kill, and waits until it answers.
+func (e *Engine) Serve() error {
+	socket := filepath.Join(e.Dir, e.socket)
+	_ = os.Remove(socket) // of a service that was killed
 	e.Host = "unix://" + socket
-	e.cmd = e.Podman("system", "service", "--time", "0", e.Host)
+	e.server = e.kind.server(e)
 	var said bytes.Buffer
-	e.cmd.Stdout, e.cmd.Stderr = &said, &said
-	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := e.cmd.Start(); err != nil {
+	e.server.Env, e.server.Dir, e.server.Stdout, e.server.Stderr = e.env, e.Dir, &said, &said
+	e.server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := e.server.Start(); err != nil {
 		return err
 	}
-	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if conn, err := net.Dial("unix", socket); err == nil {
-			return conn.Close()
+	ended := make(chan struct{})
+	e.ended = ended
+	go func() { _ = e.server.Wait(); close(ended) }() // what it says is told when it does not listen
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if answers(socket) {
+			return nil
+		}
+		select {
+		case <-ended:
+			return fmt.Errorf("%s ended: %s", e.kind.Name, said.String())
+		default:
 		}
 	}
-	return fmt.Errorf("podman does not listen on %s: %s", socket, said.String())
+	return fmt.Errorf("%s does not listen on %s", e.kind.Name, socket)
+}
+
+// answers reports whether an engine does more than listen.
+func answers(socket string) bool {
+	plain := http.Client{
+		Timeout: 10 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}},
+	}
+	answer, err := plain.Get("http://engine/_ping")
+	if err != nil {
+		return false
+	}
+	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+}
+
+// end signals the service and waits for its end, which is not for ever.
+func (e *Engine) end(signal syscall.Signal) {
+	if e.ended == nil {
+		return
+	}
+	_ = e.server.Process.Signal(signal)
+	select {
+	case <-e.ended:
+	case <-time.After(20 * time.Second):
+		_ = e.server.Process.Kill()
+		<-e.ended
+	}
 }
 
 // Stop ends the engine and removes everything of it.
 func (e *Engine) Stop() {
-	for _, one := range e.closers {
-		one()
+	if e.images != nil {
+		e.images.Close()
 	}
-	if e.cmd != nil && e.cmd.Process != nil {
-		_ = e.cmd.Process.Kill()
-		_ = e.cmd.Wait()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	reset := exec.CommandContext(ctx, "podman", "system", "reset", "--force")
-	reset.Env = e.env
-	_ = reset.Run()
-	_ = os.RemoveAll(filepath.Dir(e.Dir))
+	e.kind.stop(e)
 }
 
-// busyboxImage is a root file system with busybox and a link for each of its commands.
-func busyboxImage() io.Reader {
-	r, w := io.Pipe()
-	go func() { _ = w.CloseWithError(writeBusybox(w)) }()
-	return r
-}
-
-func writeBusybox(w io.Writer) error {
-	program := drivertest.Program("busybox")
-	content, err := os.ReadFile(program)
-	if err != nil {
-		return err
-	}
-	names, err := exec.Command(program, "--list").Output()
-	if err != nil {
-		return err
-	}
-	out := tar.NewWriter(w)
-	for _, dir := range []string{"bin/", "etc/", "dev/", "proc/", "sys/", "tmp/"} {
-		if err := out.WriteHeader(&tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o777}); err != nil {
-			return err
-		}
-	}
-	if err := out.WriteHeader(&tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}); err != nil {
-		return err
-	}
-	if _, err := out.Write(content); err != nil {
-		return err
-	}
-	for _, name := range strings.Fields(string(names)) {
-		if name == "busybox" {
-			continue
-		}
-		if err := out.WriteHeader(&tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox", Mode: 0o777}); err != nil {
-			return err
-		}
-	}
-	return out.Close()
+// remove removes its directory, and the tests' own around it when nothing else lies there.
+func (e *Engine) remove() {
+	_ = os.RemoveAll(e.Dir)
+	_ = os.Remove(filepath.Dir(e.Dir))
 }
