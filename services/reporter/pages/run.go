@@ -23,6 +23,7 @@ type runPage struct {
 	*view.Detail
 	Path       string
 	Ago        string
+	Title      string
 	Took       time.Duration
 	Verdict    verdict
 	Flow       []stage
@@ -52,12 +53,12 @@ func (p *pages) runPage(ctx context.Context, id release.RunID) (*runPage, error)
 	}
 	now := p.Now()
 	page := &runPage{
-		Detail: d, Path: runPath(id), Ago: ago(now, d.Run.Received), Took: length(d.Run, now), Verdict: verdictOf(d),
+		Detail: d, Path: runPath(id), Title: titleOf(d.Run), Ago: ago(now, d.Run.Received), Took: length(d.Run, now), Verdict: verdictOf(d),
 		Flow: flow(d), Conditions: conditions(d), Trouble: troubles(d, now), States: release.PublicationStates(),
 		Targets: targets(d), Timeline: timeline, Live: !d.Run.Ended(),
 	}
 	page.Graph = drawGraph(d)
-	page.Tasks = groupTasks(d, now)
+	page.Tasks = groupTasks(d, p.Source.Waits(ctx, d), now)
 	return page, nil
 }
 
@@ -84,7 +85,7 @@ func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	title := page.Verdict.Headline + " · " + page.Run.Title
+	title := page.Verdict.Headline + " · " + page.Title
 	return p.draw(w, http.StatusOK, "run", frame{Title: title, Section: "runs", Command: "sluice status " + string(id), Page: page})
 }
 

@@ -20,6 +20,7 @@ const runsOnPage = 60
 type runRow struct {
 	readmodel.Run
 	Path   string
+	Title  string
 	Look   look
 	Where  string // branch, tag or pull request
 	Who    string
@@ -110,7 +111,7 @@ func filters(q readmodel.RunsQuery) []filter {
 func (p *pages) row(r readmodel.Run) runRow {
 	now := p.Now()
 	row := runRow{
-		Run: r, Path: runPath(r.ID), Look: lookOf(r.State), Where: readmodel.Place(r.Change()), Who: r.Author,
+		Run: r, Path: runPath(r.ID), Look: lookOf(r.State), Where: readmodel.Place(r.Change()), Who: r.Author, Title: titleOf(r),
 		Ago: ago(now, r.Received), Took: length(r, now), Meter: meter(r),
 	}
 	switch {
@@ -122,6 +123,10 @@ func (p *pages) row(r readmodel.Run) runRow {
 		row.Reason = stop(upper(r.Reason))
 	case r.Released == "published":
 		row.Look = look{"check", "released", "good"}
+	case superseded(r) != "":
+		row.Look, row.Reason = look{row.Look.Shape, "superseded", "calm"}, stop(upper(superseded(r)))
+	case r.State == string(release.Cancelled):
+		row.Reason = stop(upper(r.Reason))
 	case !r.Ended():
 		row.Reason = activity(r.Tasks)
 	}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -50,8 +51,9 @@ func (p *pages) streams(w http.ResponseWriter, r *http.Request) error {
 		letters = letters[:lettersOnPage]
 	}
 	page.Letters = letters
+	busy := p.busyConsumers(r.Context())
 	for _, s := range streams {
-		row := streamRowOf(s)
+		row := streamRowOf(s, busy)
 		for _, c := range row.Readers {
 			if c.Tone != "good" {
 				page.Behind++
@@ -62,7 +64,20 @@ func (p *pages) streams(w http.ResponseWriter, r *http.Request) error {
 	return p.draw(w, http.StatusOK, "streams", frame{Title: "Streams", Section: "streams", Command: "sluice top", Page: page})
 }
 
-func streamRowOf(s bus.StreamStatus) streamRow {
+// busyConsumers are those of pools whose executors are alive and have no free slot: they ask for nothing, and are there.
+func (p *pages) busyConsumers(ctx context.Context) map[string]bool {
+	pools, err := p.Source.Pools(ctx)
+	if err != nil {
+		return nil // nobody knows: the page tells what the stream does
+	}
+	out := map[string]bool{}
+	for _, pool := range pools {
+		out["executor-run-"+pool.Name] = pool.Slots > 0 && pool.Running >= pool.Slots
+	}
+	return out
+}
+
+func streamRowOf(s bus.StreamStatus, busy map[string]bool) streamRow {
 	row := streamRow{StreamStatus: s, Percent: int(s.Full() * 100), Tone: "good"}
 	switch {
 	case s.Full() > 0.9:
@@ -75,17 +90,19 @@ func streamRowOf(s bus.StreamStatus) streamRow {
 			row.Hidden++ // up to date, or left behind by one who has gone
 			continue
 		}
-		row.Readers = append(row.Readers, readerRowOf(c))
+		row.Readers = append(row.Readers, readerRowOf(c, busy[c.Name]))
 	}
 	slices.SortStableFunc(row.Readers, func(a, b readerRow) int { return cmp.Compare(b.Lag(), a.Lag()) })
 	return row
 }
 
 // readerRowOf says how a consumer is: one that nobody serves is worse than one that is busy.
-func readerRowOf(c bus.ConsumerStatus) readerRow {
+func readerRowOf(c bus.ConsumerStatus, busy bool) readerRow {
 	switch {
 	case !c.Durable:
 		return readerRow{c, "live", "catches up"}
+	case busy && c.Waiting == 0 && c.Lag() > 0:
+		return readerRow{c, "live", "all slots are taken"}
 	case c.Waiting == 0 && c.Lag() > 0 && c.AckPending == 0:
 		return readerRow{c, "bad", "nobody serves it"}
 	case c.Redelivered > 0:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/schedule"
 	"github.com/sluiceci/sluice/services/reporter/live"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
 	"github.com/sluiceci/sluice/services/reporter/view"
@@ -21,12 +22,29 @@ type taskPage struct {
 	Path, RunPath string
 	Look          look
 	Sentence      string
-	Kept, Held    string // of the attempt that is shown: until when it is there for a person, and its places
+	Title         string    // of the run
+	Expected      time.Time // when it starts, as far as the scheduler can tell
+	Holders       []holder  // who has what it waits for
+	Kept, Held    string    // of the attempt that is shown: until when it is there for a person, and its places
 	Attempts      []attemptRow
 	Shown         readmodel.Attempt // whose log is shown; number 0 is none
 	Log           logPart
 	Asked         int32 // the attempt that was asked for, 0 for the last
 	Live          bool
+}
+
+// holder is a task that has what another waits for.
+type holder struct {
+	schedule.Holder
+	Path string
+}
+
+func holdersOf(list []schedule.Holder) []holder {
+	out := make([]holder, len(list))
+	for i, h := range list {
+		out[i] = holder{Holder: h, Path: taskPath(h.Run, h.Task)}
+	}
+	return out
 }
 
 type attemptRow struct {
@@ -65,6 +83,10 @@ func (p *pages) taskPage(ctx context.Context, run release.RunID, id release.Task
 	now := p.Now()
 	page := &taskPage{
 		Task: t, Path: taskPath(run, id), RunPath: runPath(run), Look: taskLook(t.Task), Sentence: taskSentence(t), Asked: attempt, Live: !t.Run.Ended(),
+	}
+	page.Title = titleOf(t.Run)
+	if t.Why != nil && t.Task.Waits() {
+		page.Expected, page.Holders = t.Why.Expected, holdersOf(t.Why.Holders)
 	}
 	page.Shown, _ = t.Task.Attempt(attempt)
 	page.Kept, page.Held = kept(page.Shown, now), held(page.Shown)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/schedule"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
 	"github.com/sluiceci/sluice/services/reporter/view"
 )
@@ -19,8 +20,10 @@ type taskRow struct {
 	Look look
 	Bar  template.HTML
 	Took time.Duration
-	Mark string // what else there is to say: a success on a retry, what is kept, which places are held
-	Tone string // of the mark
+	Mark string    // what else there is to say: a success on a retry, what is kept, which places are held
+	Tone string    // of the mark
+	Why  string    // what it waits for
+	When time.Time // when it is expected to start, or will be tried again; zero when nobody can tell
 }
 
 // taskGroups are a run's tasks: what needs eyes first, what succeeded folded.
@@ -33,21 +36,22 @@ type taskGroups struct {
 // OnlyDone reports whether there is nothing else to show.
 func (g taskGroups) OnlyDone() bool { return len(g.Failed)+len(g.Active)+len(g.Waiting) == 0 }
 
-func groupTasks(d *view.Detail, now time.Time) taskGroups {
+func groupTasks(d *view.Detail, waits map[release.TaskID]schedule.Why, now time.Time) taskGroups {
 	from, to := span(d, now)
 	g := taskGroups{Span: to.Sub(from)}
 	for _, t := range d.Tasks {
 		row := taskRow{Task: t, Path: taskPath(d.Run.ID, t.ID), Look: taskLook(t), Bar: drawBar(t, from, to, d.Run.Ended(), now), Took: taskTook(t, now)}
 		row.Mark, row.Tone = markOf(t, now)
+		row.Why, row.When = waitOf(t, waits[t.ID])
 		switch t.State {
 		case string(release.Success):
 			g.Done = append(g.Done, row)
 			if t.Retried() {
 				g.Retried = append(g.Retried, row)
 			}
-		case readmodel.TaskRunning, readmodel.TaskQueued, readmodel.TaskDelayed:
+		case readmodel.TaskRunning:
 			g.Active = append(g.Active, row)
-		case readmodel.TaskWaiting, readmodel.TaskPlanned:
+		case readmodel.TaskQueued, readmodel.TaskDelayed, readmodel.TaskWaiting, readmodel.TaskPlanned:
 			g.Waiting = append(g.Waiting, row)
 		default:
 			g.Failed = append(g.Failed, row)
@@ -67,6 +71,20 @@ func markOf(t readmodel.Task, now time.Time) (text, tone string) {
 		return "holds " + held(last), "live"
 	default:
 		return "", ""
+	}
+}
+
+// waitOf is what a task waits for, and until when: as the scheduler says, or as the last fact does.
+func waitOf(t readmodel.Task, why schedule.Why) (string, time.Time) {
+	switch {
+	case t.State == readmodel.TaskDelayed:
+		return upper(t.Reason), t.Delayed
+	case !t.Waits():
+		return "", time.Time{}
+	case why.Reason == "":
+		return upper(t.Reason), time.Time{}
+	default:
+		return upper(why.Reason), why.Expected
 	}
 }
 

@@ -40,11 +40,33 @@ func functions() template.FuncMap {
 		"size":   size,
 		"short":  short,
 		"plural": plural,
+		"runs":   linkRuns,
 		"web":    web,
 		"path":   func(s any) string { return url.PathEscape(fmt.Sprint(s)) },
 		"int64":  func(n uint64) int64 { return int64(min(n, 1<<62)) },
 		"before": func(seq uint64) uint64 { return max(seq, 1) - 1 },
 	}
+}
+
+// linkRuns is a text in which the name of each run is a link to it.
+func linkRuns(text string) template.HTML {
+	var b strings.Builder
+	for word := range strings.SplitAfterSeq(text, " ") {
+		name := strings.TrimRight(word, " .,:;")
+		if id := release.RunID(name); strings.Count(name, "-") == 1 && runName(name) {
+			b.WriteString(`<a href="` + template.HTMLEscapeString(runPath(id)) + `">` + template.HTMLEscapeString(name) + `</a>`)
+			word = word[len(name):]
+		}
+		b.WriteString(template.HTMLEscapeString(word))
+	}
+	return template.HTML(b.String()) //nolint:gosec // everything is escaped
+}
+
+// runName reports whether a word reads like the name of a run: "4f2a9c1d-k3m2pa7q".
+func runName(word string) bool {
+	commit, letters, _ := strings.Cut(word, "-")
+	return len(commit) == 8 && len(letters) == 8 && strings.Trim(commit, "0123456789abcdef") == "" &&
+		strings.Trim(letters, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 // took is a length of time as people say it.

@@ -94,10 +94,26 @@ func endHeadline(r readmodel.Run) verdict {
 		return verdict{Headline: "Passed", Shape: "check", Tone: "good"}
 	case r.Gate == "closed":
 		return verdict{Headline: "Gate shut", Shape: "gate-shut", Tone: lookOf(r.State).Tone}
+	case superseded(r) != "":
+		return verdict{Headline: "Superseded", Shape: lookOf(r.State).Shape, Tone: "calm"}
 	default:
 		l := lookOf(r.State)
 		return verdict{Headline: upper(l.Word), Shape: l.Shape, Tone: l.Tone}
 	}
+}
+
+// superseded says which run took over from one that was cancelled for it, or "".
+func superseded(r readmodel.Run) string {
+	_, by, _ := strings.Cut(r.Reason, "superseded by ")
+	if r.State != string(release.Cancelled) || by == "" {
+		return ""
+	}
+	return "superseded by " + by
+}
+
+// titleOf is what a run is called: as its change is, or by what came. A git server tells of no titles.
+func titleOf(r readmodel.Run) string {
+	return cmp.Or(r.Title, kind(r)+" of "+readmodel.Place(r.Change()))
 }
 
 // sentence is the one reason that matters.
@@ -105,13 +121,16 @@ func sentence(d *view.Detail) string {
 	r := d.Run
 	if r.State == readmodel.StateRunning {
 		if d.Why != nil && d.Why.Reason != "" {
-			return upper(d.Why.Reason) + "."
+			return stop(upper(d.Why.Reason))
 		}
 		done, all := r.Tasks.Of(string(release.Success)), r.Builds+r.Tests
 		return fmt.Sprintf("%d of %d tasks have succeeded, %d are running.", done, all, r.Tasks.Of(readmodel.TaskRunning))
 	}
 	if r.Released == "published" {
 		return published(d)
+	}
+	if by := superseded(r); by != "" {
+		return stop(upper(by))
 	}
 	return stop(upper(strings.TrimPrefix(cmp.Or(r.Reason, r.GateWhy), "the gate is shut: ")))
 }
@@ -140,7 +159,7 @@ func upper(s string) string {
 
 // stop ends a sentence.
 func stop(s string) string {
-	if s == "" || strings.ContainsRune(".!?", rune(s[len(s)-1])) {
+	if s == "" || strings.HasSuffix(s, "…") || strings.ContainsRune(".!?", rune(s[len(s)-1])) {
 		return s
 	}
 	return s + "."

@@ -73,8 +73,8 @@ func runLine(p event.Payload) (string, Tone) {
 		if p.Change.RerunOf != "" {
 			return fmt.Sprintf("%s asked to make all of run %s again, on its plan", cmp.Or(p.Change.RerunBy, "somebody"), p.Change.RerunOf), Warn
 		}
-		return fmt.Sprintf("%s of %s received from %s: %s", kindWord(p.Change.Kind), Place(p.Change),
-			cmp.Or(p.Change.Author, "an unknown author"), p.Change.Title), Plain
+		return because(fmt.Sprintf("%s of %s received from %s", kindWord(p.Change.Kind), Place(p.Change),
+			cmp.Or(p.Change.Author, "an unknown author")), p.Change.Title), Plain
 	case event.ChangeIgnored:
 		return because(fmt.Sprintf("%s ignored", kindWord(p.Kind)), p.Reason), Plain
 	case event.RunPlanned:

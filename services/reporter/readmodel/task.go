@@ -59,6 +59,11 @@ type Attempt struct {
 	KeptUntil  time.Time           `json:"kept_until,omitzero"` // its workspace and places are left for a person until then
 }
 
+// Waits reports whether the task was asked for, and no attempt of it runs.
+func (t Task) Waits() bool {
+	return t.State == TaskQueued || t.State == TaskDelayed || t.State == TaskWaiting
+}
+
 // Ended reports whether the task's last attempt ended, and no other is expected as far as its facts say.
 func (t Task) Ended() bool { return t.Outcome != "" && t.State != TaskDelayed }
 

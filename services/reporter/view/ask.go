@@ -31,6 +31,30 @@ func (s *Source) Why(ctx context.Context, run release.RunID, task release.TaskID
 	return bus.Ask[Question, schedule.Why](ctx, s.Bus, topicWhy, Question{Run: run, Task: task})
 }
 
+// maxWaits bounds how many tasks of a run are asked about for one view.
+const maxWaits = 24
+
+// Waits asks why the first of a run's tasks that wait do so, and when they are expected to start. What is not answered in
+// time is left out.
+func (s *Source) Waits(ctx context.Context, d *Detail) map[release.TaskID]schedule.Why {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	out := map[release.TaskID]schedule.Why{}
+	for _, t := range d.Tasks {
+		if !t.Waits() || d.Run.Ended() {
+			continue
+		}
+		why, err := s.Why(ctx, d.Run.ID, t.ID)
+		if err != nil {
+			return out
+		}
+		if out[t.ID] = why; len(out) == maxWaits {
+			return out
+		}
+	}
+	return out
+}
+
 // Pools asks the test-scheduler how the pools and their queues are.
 func (s *Source) Pools(ctx context.Context) ([]schedule.Pool, error) {
 	return bus.Ask[struct{}, []schedule.Pool](ctx, s.Bus, topicQueues, struct{}{})
