@@ -20,6 +20,7 @@ type Why struct {
 	Since      time.Time           `json:"since,omitzero"`
 	Until      time.Time           `json:"until,omitzero"`       // when time alone changes it
 	Expected   time.Time           `json:"expected,omitzero"`    // when it is expected to start; zero when nobody can tell
+	Expects    string              `json:"expects,omitempty"`    // what that rests on, or why nobody can tell
 	Retried    bool                `json:"retried,omitempty"`    // it succeeded, and not at once
 	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
 	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
@@ -55,6 +56,8 @@ type Holder struct {
 	Attempt  int32          `json:"attempt,omitempty"`
 	Executor string         `json:"executor,omitempty"`
 	Since    time.Time      `json:"since,omitzero"`
+	Ends     time.Time      `json:"ends,omitzero"`  // when it is expected to give it back; zero when nobody can tell
+	Until    time.Time      `json:"until,omitzero"` // when its lease ends at the latest; zero when nothing bounds that
 }
 
 // Pool is what is known of a pool and its queue now.

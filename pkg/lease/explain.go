@@ -23,7 +23,8 @@ type Place struct {
 	Address  string    `json:"address,omitempty"`
 	Capacity int32     `json:"capacity,omitempty"`
 	Token    int64     `json:"token"`
-	Change   int64     `json:"change"` // number of the last change
+	Change   int64     `json:"change"`          // number of the last change
+	Clean    bool      `json:"clean,omitempty"` // it is cleaned after each use
 }
 
 // Holder is who has a place.
@@ -33,6 +34,7 @@ type Holder struct {
 	Shared bool      `json:"shared,omitempty"`
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
+	Most   time.Time `json:"most,omitzero"`  // the longest that it is held, whatever happens; zero when nothing bounds that
 	Kept   bool      `json:"kept,omitempty"` // its attempt has ended; it is left for a person
 }
 
@@ -67,7 +69,9 @@ func (t *Table) show(p *place) Place {
 	s, v := &p.now, t.brief(p)
 	for i := range s.live {
 		h := &s.live[i]
-		v.Holders = append(v.Holders, Holder{h.holder, h.token, h.shared, h.at, h.end(), h.kept()})
+		v.Holders = append(v.Holders, Holder{
+			AttemptRef: h.holder, Token: h.token, Shared: h.shared, Since: h.at, Until: h.end(), Most: t.longest(h), Kept: h.kept(),
+		})
 	}
 	for _, c := range t.queue {
 		if c.short && slices.Contains(t.matching(c), p) {
@@ -82,10 +86,21 @@ func (t *Table) brief(p *place) Place {
 	s := &p.now
 	v := Place{
 		Provider: p.name.provider, Place: p.name.place, Pool: s.spec.Pool, Address: s.spec.Address,
-		Capacity: s.spec.Capacity, Token: s.token, Change: s.change, Since: s.since,
+		Capacity: s.spec.Capacity, Token: s.token, Change: s.change, Since: s.since, Clean: s.spec.Clean,
 	}
 	v.describe(s)
 	return v
+}
+
+// longest is when a lease ends at the latest.
+func (t *Table) longest(h *hold) time.Time {
+	switch limit := t.limit(h); {
+	case h.kept():
+		return h.finished.kept
+	case limit > 0:
+		return t.most(h, limit).Add(t.cfg.Overrun)
+	}
+	return time.Time{}
 }
 
 func (h *hold) end() time.Time {

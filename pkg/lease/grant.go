@@ -35,6 +35,8 @@ type Wait struct {
 	Never   bool      // no place that there is will ever do
 	Ahead   int       // asks that go first; Grant tells only whether there is one
 	Blocked []Place   // the places that would do, and what is with each; Grant tells the first
+	Before  []Ask     // those that go first, in their order; Explain tells them
+	Free    int       // places that would do and are free, or its own already; Explain tells it
 }
 
 // claim is an ask that has not been met.

@@ -23,6 +23,7 @@ type truth struct {
 	live   map[int64]event.LeaseGranted
 	mess   map[int64]bool // by the token of who used it and has not cleaned up
 	change int64
+	called bool // a fact says that it must be cleaned
 }
 
 // dirty reports whether somebody left a mess.
@@ -52,23 +53,29 @@ func (l *law) see(e event.Event) {
 	case event.PlaceChanged:
 		p := l.place(f.Place)
 		p.change = f.Change
+		p.called = p.called || f.State == release.PlaceCleanupPending
 		if f.State == release.PlaceFree && f.By != "" {
 			clear(p.mess)
+			p.called = false
 		}
 	case event.LeaseGranted:
 		l.seeGranted(f)
 	case event.LeaseEnded:
 		p := l.place(f.Place)
+		p.called = p.called || f.State == release.PlaceCleanupPending && f.Holder.Task != lease.TaskClean && f.Holder.Task != lease.TaskHealth
 		delete(p.live, f.Token)
 	}
 }
 
-// seeGranted: a token never goes down and leaves no gap; an exclusive holder is alone; nobody but its cleaner gets a dirty
-// place.
+// seeGranted: a token never goes down and leaves no gap; an exclusive holder is alone; nobody but its cleaner has a dirty
+// place, whoever it was given to.
 func (l *law) seeGranted(g event.LeaseGranted) {
 	p := l.place(g.Place)
 	if g.Token != p.token+1 {
 		l.Fatalf("token %d of %s follows %d", g.Token, g.Place, p.token)
+	}
+	if p.token = g.Token; (p.called || p.dirty()) && g.Holder.Task != lease.TaskClean {
+		return // by who had not heard of it yet: it gives no right, and whoever uses it is found out
 	}
 	for _, o := range p.live {
 		if !o.Shared || !g.Shared {
@@ -78,10 +85,7 @@ func (l *law) seeGranted(g event.LeaseGranted) {
 	if g.Shared && len(p.live) >= int(p.spec.Capacity) {
 		l.Fatalf("%s is given to %v, and is full", g.Place, g.Holder)
 	}
-	if p.dirty() && g.Holder.Task != lease.TaskClean {
-		l.Fatalf("%s is given to %v, and is dirty", g.Place, g.Holder)
-	}
-	p.token, p.live[g.Token] = g.Token, g
+	p.live[g.Token] = g
 }
 
 // shown: who has heard everything calls no place free that is dirty, whatever the facts say of it.
@@ -129,6 +133,7 @@ func (p *truth) ended(g event.LeaseGranted, end event.TaskFinished) {
 	case g.Holder.Task == lease.TaskClean:
 		if end.Class == release.ClassOK {
 			clear(p.mess)
+			p.called = false
 		}
 	case cleaned && end.Unclean == "" && end.KeptUntil.IsZero() && (g.Shared || !p.spec.Clean):
 		delete(p.mess, g.Token)

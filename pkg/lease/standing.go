@@ -129,12 +129,16 @@ func (s *standing) step(f fact) {
 	}
 }
 
-// stepGranted adds a lease. One with a token that was passed is none: the stream does not hold such.
+// stepGranted adds a lease. One with a token that was passed is none: the stream does not hold such. Nor is one of a place
+// that is dirty, but for cleaning it: whoever gave it had not heard yet that somebody who shared the place had left it so.
 func (s *standing) stepGranted(p event.LeaseGranted, f fact) {
 	if p.Token <= s.token {
 		return
 	}
 	s.token = p.Token
+	if s.dirty != "" && p.Holder.Task != TaskClean {
+		return
+	}
 	s.live = append(s.live, hold{token: p.Token, holder: p.Holder, shared: p.Shared, at: f.at, first: p.Until, until: p.Until})
 	s.since = f.at
 }

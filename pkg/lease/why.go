@@ -19,15 +19,18 @@ func (t *Table) Explain(ref event.AttemptRef, now time.Time) (Wait, bool) {
 	if w.Never || !c.short {
 		return w, true
 	}
-	w.Ahead, w.Blocked = 0, nil
+	w.Ahead, w.Blocked, w.Before, w.Free = 0, nil, nil, 0
 	for _, o := range t.queue {
 		if o != c && o.short && compareClaims(o, c) < 0 && t.rivals(o, c) {
 			w.Ahead++
+			w.Before = append(w.Before, o.Ask)
 		}
 	}
 	for _, p := range t.matching(c) {
 		if p.now.of(ref) == nil && (!p.available(c.Request.Shared) || !t.fresh(p, c, now)) {
 			w.Blocked = append(w.Blocked, t.show(p))
+		} else {
+			w.Free++
 		}
 	}
 	if len(w.Blocked) > 0 {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type Why struct {
 	Since      time.Time           `json:"since,omitzero"`
 	Until      time.Time           `json:"until,omitzero"`       // when time alone changes it
 	Expected   time.Time           `json:"expected,omitzero"`    // when it is expected to start; zero when nobody can tell
+	Expects    string              `json:"expects,omitempty"`    // what that rests on, or why nobody can tell
 	Retried    bool                `json:"retried,omitempty"`    // it succeeded, and not at once
 	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
 	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
@@ -36,6 +38,8 @@ type Holder struct {
 	Attempt  int32          `json:"attempt,omitempty"`
 	Executor string         `json:"executor,omitempty"`
 	Since    time.Time      `json:"since,omitzero"`
+	Ends     time.Time      `json:"ends,omitzero"`  // when it is expected to give it back; zero when nobody can tell
+	Until    time.Time      `json:"until,omitzero"` // when its lease ends at the latest; zero when nothing bounds that
 }
 
 const maxHolders = 20
@@ -78,7 +82,7 @@ func (s *State) explainTask(t *task, w *Why) {
 	case waiting:
 		w.Reason = "it needs " + string(j.need.id) + ", which " + s.standing(j.need)
 		if a := j.need.last(); a != nil && a.running() && t.waiting == 1 {
-			w.Expected = s.expectedEnd(j.need, a).time()
+			w.expect(s.foresee(0, 1, []tenure{s.tenureOf(j.need, 1)}, nil))
 		}
 		w.Holders = append(w.Holders, s.holder(j.need))
 	case delayed:
@@ -120,7 +124,8 @@ func (s *State) explainReady(t *task, w *Why) {
 		w.Reason = "its dispatch to pool " + p.name + " is being stored"
 	default:
 		o := s.obstacle(t)
-		w.Reason, w.Holders, w.Expected = o.reason, o.holders, o.expected.time()
+		w.Reason, w.Holders = o.reason, o.holders
+		w.expect(o.expected)
 		w.Since = max(o.since, stampOf(w.Since)).time()
 		if o.until > s.now {
 			w.Until = earlier(stampOf(w.Until), o.until).time()
@@ -136,16 +141,20 @@ func (s *State) explainDispatched(t *task, w *Why) {
 	}
 	if p.slots == 0 {
 		w.Reason = "pool " + p.name + " has no live executor that takes work"
+		w.Expects = "no executor has said when it will be there"
 		return
 	}
 	w.Reason = fmt.Sprintf("it waits for one of the %d slots of pool %s", p.slots, p.name)
 	w.Holders = s.holders(p)
-	before := s.holding(func(o *task) bool {
-		a := o.last()
-		return o.spec.pool == p && a != nil && !a.running() && a.dispatched.set() && a.dispatched.seq < t.last().dispatched.seq
-	})
-	w.Expected = s.expectStart(s.holding(func(o *task) bool { return o.spec.pool == p }), len(before)).time()
+	before := s.given(p)
+	if i := slices.Index(before, t); i >= 0 {
+		before = before[:i]
+	}
+	w.expect(s.foreseeSlot(p, before))
 }
+
+// expect tells when a task is expected to start.
+func (w *Why) expect(f forecast) { w.Expected, w.Expects = f.at.time(), f.why }
 
 func (s *State) explainEnded(t *task, w *Why) {
 	if a := t.success(); a != nil {
@@ -184,7 +193,7 @@ func (s *State) holder(t *task) Holder {
 	j := s.judge(t)
 	h := Holder{Run: t.run.id, Task: t.id, State: string(j.phase), Attempt: j.attempt, Since: j.since.time()}
 	if a := t.last(); a != nil && a.executor != nil {
-		h.Executor = a.executor.name
+		h.Executor, h.Ends = a.executor.name, s.tenureOf(t, 0).end.time()
 	}
 	return h
 }

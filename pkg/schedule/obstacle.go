@@ -17,17 +17,20 @@ type obstacle struct {
 	since    stamp
 	until    stamp // when it ends by itself
 	holders  []Holder
-	expected stamp // when the task is expected to start; zero when nobody can tell
+	expected forecast // when the task is expected to start
 }
 
 // obstacle names what the next decision will stumble over, in the order in which it looks.
 func (s *State) obstacle(t *task) obstacle {
 	p, sh := t.spec.pool, s.lane(t).shape
 	if t.leasing {
-		return obstacle{reason: "its places are being granted"}
+		return obstacle{reason: "its places are being granted", expected: forecast{s.now, byItself}}
 	}
 	if p.drained() {
-		return obstacle{reason: "pool " + p.name + " is drained" + by(p.drain), since: p.drain.mark.at}
+		return obstacle{
+			reason: "pool " + p.name + " is drained" + by(p.drain), since: p.drain.mark.at,
+			expected: forecast{why: "the pool is drained until somebody resumes it"},
+		}
 	}
 	for _, b := range sh.budgets {
 		if !s.fits(b, sh) {
@@ -45,9 +48,8 @@ func (s *State) turn(t *task) obstacle {
 	p := t.spec.pool
 	o := obstacle{reason: fmt.Sprintf("it waits for its turn among %d in pool %s: %d attempts are given to it, at most %d are (%d slots)",
 		p.queued, p.name, p.holding, s.window(p), p.slots)}
-	all := s.holding(func(o *task) bool { return o.spec.pool == p })
 	o.holders = s.holders(p)
-	o.expected = s.expectStart(all, s.ahead(t))
+	o.expected = s.foreseeSlot(p, append(s.given(p), s.ahead(t)...))
 	return o
 }
 
@@ -57,16 +59,16 @@ func (s *State) shortage(t *task, sh *shape, b *budget) obstacle {
 	if !lacks {
 		first := b.reserved.head()
 		return obstacle{
-			reason:  fmt.Sprintf("what %s %s has left is kept for %s/%s, which has waited for longer", b.of, b.name, first.run.id, first.id),
-			holders: []Holder{s.holder(first)},
+			reason:   fmt.Sprintf("what %s %s has left is kept for %s/%s, which has waited for longer", b.of, b.name, first.run.id, first.id),
+			holders:  []Holder{s.holder(first)},
+			expected: forecast{why: "it is not known when that one has had its turn"},
 		}
 	}
 	all := s.holding(func(o *task) bool { return slices.Contains(s.lane(o).shape.budgets, b) })
-	o := obstacle{holders: s.named(all), expected: s.expectStart(all, s.aheadIn(sh, t)), since: s.limited(b, r)}
+	o := obstacle{holders: s.named(all), expected: s.foreseeBudget(b, r, sh, t), since: s.limited(b, r)}
 	limit := s.cap(b, sh, r).amount
 	switch {
 	case !s.possible(b, sh):
-		o.expected = 0
 		o.reason = fmt.Sprintf("it takes %s %s, and %s %s may use %s: it waits until that is raised", sh.form.amounts[r], r, b.of, b.name, limit)
 	case b.of == event.LimitGroup:
 		o.reason = fmt.Sprintf("group %s is full: %s of its attempts are given out, at most %s are", b.name, b.used[attempts], limit)
@@ -91,13 +93,13 @@ func (s *State) placeless(t *task, sh *shape) obstacle {
 		for _, h := range p.Holders {
 			if len(o.holders) < maxHolders {
 				o.holders = append(o.holders, Holder{
-					Run: h.Run, Task: h.Task, Attempt: h.Attempt, State: "holds " + p.Place, Since: h.Since,
+					Run: h.Run, Task: h.Task, Attempt: h.Attempt, State: "holds " + p.Place, Since: h.Since, Until: h.Most,
+					Ends: s.holderTenure(&p, &h).end.time(),
 				})
 			}
 		}
 	}
-	all := s.holding(func(o *task) bool { return o.spec.demand.lease.Provider == t.spec.demand.lease.Provider })
-	o.expected = s.expectStart(all, s.aheadIn(sh, t))
+	o.expected = s.foreseePlaces(t, sh, w)
 	return o
 }
 
@@ -145,52 +147,28 @@ func (s *State) named(list []*task) []Holder {
 	return out
 }
 
-// ahead is how many tasks of its pool are before one, as far as priority and age tell.
-func (s *State) ahead(t *task) int {
-	n := 0
+// ahead lists the tasks of its pool that are before one, as far as priority and age tell, in that order.
+func (s *State) ahead(t *task) (out []*task) {
 	for _, sh := range t.spec.pool.shapes {
-		for l := range sh.lanes() {
-			for _, o := range l.tasks {
-				if o.ready && o != t && goesBefore(o, t) {
-					n++
-				}
-			}
-		}
+		out = append(out, s.aheadIn(sh, t)...)
 	}
-	return n
+	slices.SortFunc(out, compareTurns)
+	return out
 }
 
-// aheadIn is the same among those that ask for the same.
-func (s *State) aheadIn(sh *shape, t *task) int {
-	n := 0
+// aheadIn lists the same among those that ask for the same.
+func (s *State) aheadIn(sh *shape, t *task) (out []*task) {
 	for l := range sh.lanes() {
 		for _, o := range l.tasks {
-			if o.ready && o != t && goesBefore(o, t) {
-				n++
+			if o.ready && o != t && compareTurns(o, t) < 0 {
+				out = append(out, o)
 			}
 		}
 	}
-	return n
+	slices.SortFunc(out, compareTurns)
+	return out
 }
 
-func goesBefore(a, b *task) bool {
-	return cmp.Or(cmp.Compare(b.spec.priority, a.spec.priority), cmp.Compare(a.seq, b.seq)) < 0
-}
-
-// expectStart is when a task starts that waits until one more than ahead of some have ended: as long as it is known what
-// these usually take.
-func (s *State) expectStart(holders []*task, ahead int) stamp {
-	var ends []stamp
-	for _, t := range holders {
-		if a := t.last(); a != nil && a.running() {
-			if end := s.expectedEnd(t, a); end > 0 {
-				ends = append(ends, end)
-			}
-		}
-	}
-	if ahead >= len(ends) {
-		return 0
-	}
-	slices.Sort(ends)
-	return ends[ahead]
+func compareTurns(a, b *task) int {
+	return cmp.Or(cmp.Compare(b.spec.priority, a.spec.priority), cmp.Compare(a.seq, b.seq))
 }

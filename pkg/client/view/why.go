@@ -66,13 +66,19 @@ func whyDetails(s Style, why client.Why) string {
 	return strings.Join(append(parts, expected(s, why)...), ", ")
 }
 
-// expected says when a task that waits is expected to start.
+// expected says when a task that waits is expected to start and what that rests on, or why nobody can tell.
 func expected(s Style, why client.Why) []string {
+	rests := ""
+	if why.Expects != "" {
+		rests = " (" + safe(why.Expects) + ")"
+	}
 	switch left := why.Expected.Sub(s.Now); {
 	case !why.Expected.IsZero() && left > 0:
-		return []string{"expected to start in " + took(left)}
+		return []string{"expected to start in " + took(left) + rests}
+	case !why.Expected.IsZero():
+		return []string{"expected to start any moment" + rests}
 	case why.Task != "" && (why.State == "ready" || why.State == "dispatched"):
-		return []string{"expected to start: unknown"}
+		return []string{"expected to start: unknown" + rests}
 	default:
 		return nil
 	}
@@ -106,10 +112,22 @@ func (p *page) holders(why client.Why) {
 		return
 	}
 	p.title("Who has what it waits for")
-	t := table{indent: 2, columns: []column{{least: 24}, {}, {}, {least: 8}}}
+	t := table{indent: 2, columns: []column{{least: 24}, {}, {}, {least: 8}, {}}}
 	for _, h := range why.Holders {
 		name := safe(h.Run) + "/" + safe(h.Task)
-		t.row(cell{name, plain}, cell{safe(h.State), busy}, cell{p.style.age(h.Since), faint}, cell{safe(h.Executor), faint})
+		t.row(cell{name, plain}, cell{safe(h.State), busy}, cell{p.style.age(h.Since), faint}, cell{safe(h.Executor), faint},
+			cell{strings.Join(givesBack(p.style, h), ", "), faint})
 	}
 	p.table(t)
+}
+
+// givesBack says when a holder is expected to give back what it has, and when it must have.
+func givesBack(s Style, h client.Holder) (out []string) {
+	if left := h.Ends.Sub(s.Now); !h.Ends.IsZero() && left > 0 {
+		out = append(out, "ends in "+took(left))
+	}
+	if left := h.Until.Sub(s.Now); !h.Until.IsZero() && left > 0 {
+		out = append(out, "at most "+took(left))
+	}
+	return out
 }
