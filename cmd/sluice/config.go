@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/sluiceci/sluice/pkg/wheelfind"
 	exporter "github.com/sluiceci/sluice/services/artifact-exporter"
 	"github.com/sluiceci/sluice/services/builder"
 	"github.com/sluiceci/sluice/services/executor"
@@ -35,6 +36,7 @@ type installation struct {
 
 	Gateway   gateway.Config    `yaml:"gateway"`
 	Builder   builder.Config    `yaml:"builder"`
+	Ray       wheelfind.Config  `yaml:"ray"` // where the wheels under test are
 	Scheduler scheduler.Config  `yaml:"test_scheduler"`
 	Executors []executor.Config `yaml:"executors"` // one pool member each; one of pool "default" when empty
 	Exporter  exporter.Config   `yaml:"artifact_exporter"`

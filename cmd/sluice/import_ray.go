@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,9 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/client"
 	"github.com/sluiceci/sluice/pkg/dialect/ray"
+	"github.com/sluiceci/sluice/pkg/dialect/ray/wheels"
 	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/wheelfind"
 )
 
 // importRay are the flags of `sluice import ray`.
@@ -25,6 +28,9 @@ type importRay struct {
 	filters                                                  []string
 	smoke, fromEnv                                           bool
 	runPerTest                                               int
+	wheels                                                   string
+	wanted                                                   bool // wheels are: "" is those of the CI's commit
+	where                                                    wheelsWhere
 	request                                                  ray.Request
 	tasks                                                    ray.TaskOptions
 }
@@ -59,6 +65,8 @@ func importRayCommand() *cobra.Command {
 	f.BoolVar(&o.tasks.NoLimits, "no-concurrency-limit", false, "no concurrency groups")
 	f.StringVar(&o.tasks.Pool, "pool", "default", "pool of every task")
 	f.StringVar(&o.tasks.Provider, "provider", "", "provider of clusters that every task leases one of")
+	f.StringVar(&o.wheels, "wheels", "", "the wheels under test, which tasks before the tests fetch: as `SPEC` of sluice ray wheels; \"\" is the CI's commit (default: none are fetched)")
+	o.where.flags(c)
 	f.StringVar(&o.root, "root", "", "the repository's `directory` (default: the nearest above the first FILE that has .git, else the one above FILE's)")
 	f.StringVar(&o.instances, "instances", "", "`file` of instance types instead of the built-in table: lines of type,cpus,gpus")
 	f.StringVar(&o.generation, "generation", "", "of Ray's tooling, 2024 or 2025 (default: 2025 for files with DEFAULTS or a matrix)")
@@ -84,7 +92,7 @@ func (o *importRay) run(c *cobra.Command, names []string) error {
 	if err != nil {
 		return o.refused(c.OutOrStdout(), err)
 	}
-	return o.show(c.OutOrStdout(), suite)
+	return o.show(c, suite)
 }
 
 // check reads the flags, and with --from-env the variables, before anything else is read.
@@ -96,10 +104,13 @@ func (o *importRay) check(c *cobra.Command) error {
 	case !slices.Contains(generations, ray.Generation(o.generation)):
 		return fmt.Errorf("cannot read the generation %q, expected 2024 or 2025", o.generation)
 	}
+	if err := o.where.read(); err != nil {
+		return err
+	}
 	if err := o.flags(); err != nil {
 		return err
 	}
-	if o.fromEnv {
+	if o.wanted = c.Flags().Changed("wheels"); o.fromEnv {
 		return o.variables(c)
 	}
 	return nil
@@ -139,6 +150,9 @@ func (o *importRay) variables(c *cobra.Command) error {
 	}
 	if !given("priority") {
 		o.tasks.Priority = s.Priority
+	}
+	if !given("wheels") && s.Wheels != "" {
+		o.wheels, o.wanted = s.Wheels, true
 	}
 	if !given("no-concurrency-limit") {
 		o.tasks.NoLimits = s.NoConcurrencyLimit
@@ -236,11 +250,19 @@ func (o *importRay) refused(out io.Writer, err error) error {
 }
 
 // show selects and prints. That nothing is selected is told after what was left out.
-func (o *importRay) show(out io.Writer, suite *ray.Suite) error {
+func (o *importRay) show(c *cobra.Command, suite *ray.Suite) error {
+	out := c.OutOrStdout()
 	if _, err := suite.ChooseEnvironment(o.tasks.Environment, nil); err != nil && o.tasks.Environment != "" {
 		return exitWith(64, err)
 	}
 	selection, empty := suite.Select(o.request)
+	if err := o.find(c.Context(), selection.Steps); err != nil {
+		return exitWith(1, harmlessError(err))
+	}
+	fetched, err := ray.WheelTasks(selection.Steps, o.tasks)
+	if err != nil {
+		return exitWith(1, err)
+	}
 	tasks, err := suite.Tasks(selection.Steps, o.tasks)
 	if err != nil {
 		return exitWith(1, err)
@@ -249,8 +271,11 @@ func (o *importRay) show(out io.Writer, suite *ray.Suite) error {
 	for i, w := range suite.Warnings {
 		warnings[i] = w.String()
 	}
-	result := newImported(tasks, selection.Skipped, warnings)
-	if err := result.print(out, o.format, func(w io.Writer) { rayTable(w, suite, selection, tasks) }); err != nil {
+	if o.tasks.Wheels != nil {
+		warnings = append(warnings, o.tasks.Wheels.Warnings...)
+	}
+	result := newImported(append(fetched, tasks...), selection.Skipped, warnings)
+	if err := result.print(out, o.format, func(w io.Writer) { rayTable(w, suite, selection, tasks, fetched) }); err != nil {
 		return err
 	}
 	if empty != nil {
@@ -259,10 +284,25 @@ func (o *importRay) show(out io.Writer, suite *ray.Suite) error {
 	return nil
 }
 
+// find looks for the wheels under test, when some are wanted.
+func (o *importRay) find(ctx context.Context, steps []ray.Step) error {
+	if !o.wanted || len(steps) == 0 {
+		return nil
+	}
+	want := wheels.Wanted{Spec: o.wheels, Pythons: ray.Pythons(steps), CI: buildkite()}
+	return withFinder(o.where.config, func(f wheelfind.Finder) (err error) {
+		o.tasks.Wheels, err = f.Find(ctx, want)
+		return err
+	})
+}
+
 // rayTable prints the steps by group.
-func rayTable(out io.Writer, suite *ray.Suite, s *ray.Selection, tasks []plan.Task) {
+func rayTable(out io.Writer, suite *ray.Suite, s *ray.Selection, tasks, fetched []plan.Task) {
 	_, _ = fmt.Fprintf(out, "%d definitions, %d tests: %d selected as %d tasks in %d groups, %d left out\n",
 		suite.Definitions, len(suite.Tests), len(s.Picked), len(s.Steps), len(s.Groups()), len(s.Skipped))
+	for _, t := range fetched {
+		_, _ = fmt.Fprintf(out, "\n%s is fetched from %s\n", client.Line(t.Name), client.Line(t.Fetch.URL))
+	}
 	for _, group := range s.Groups() {
 		_, _ = fmt.Fprintf(out, "\n%s\n", client.Line(group))
 		w := tabwriter.NewWriter(out, 2, 8, 3, ' ', 0)

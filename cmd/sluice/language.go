@@ -15,14 +15,63 @@ import (
 	"github.com/sluiceci/sluice/pkg/definition/tree"
 	"github.com/sluiceci/sluice/pkg/dialect/ray"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/fetch"
 	"github.com/sluiceci/sluice/pkg/git"
 	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/wheelfind"
 	"github.com/sluiceci/sluice/services/publisher"
 )
 
 // dialects is the table of other systems whose files a definition can include.
 func dialects() map[string]plan.Dialect {
 	return map[string]plan.Dialect{"ray": ray.Dialect{}}
+}
+
+// answerers is the table of who answers what dialects ask before they have tasks.
+func answerers(wheels wheelfind.Finder) map[string]func(context.Context, string) (string, error) {
+	return map[string]func(context.Context, string) (string, error){"ray": wheels.Answer}
+}
+
+// finder finds wheels as the installation's builder may fetch.
+func (in *installation) finder(cache *git.Cache) wheelfind.Finder {
+	return wheelfind.Finder{Config: in.Ray, Git: cache, HTTP: fetch.New(in.Builder.Fetch.Rules, nil)}
+}
+
+// answered asks what the dialects of a definition must know for a plan that is only shown.
+func answered(ctx context.Context, def *definition.Definition, request definition.Request) (map[string]string, error) {
+	questions := definition.Questions(def, request)
+	if len(questions) == 0 {
+		return nil, nil
+	}
+	out := map[string]string{}
+	return out, withFinder(wheelfind.Config{}, func(f wheelfind.Finder) error {
+		for _, q := range questions {
+			answer := answerers(f)[q.Dialect]
+			if answer == nil {
+				continue
+			}
+			text, err := answer(ctx, q.Text)
+			if err != nil {
+				return err
+			}
+			out[q.Text] = text
+		}
+		return nil
+	})
+}
+
+// withFinder lets a command look for wheels: with git as whoever runs it has it, and anywhere.
+func withFinder(config wheelfind.Config, look func(wheelfind.Finder) error) error {
+	scratch, err := os.MkdirTemp("", "sluice-wheels-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	cache, err := git.New(scratch, git.Options{})
+	if err != nil {
+		return err
+	}
+	return look(wheelfind.Finder{Config: config, Git: cache, HTTP: fetch.New(fetch.Rules{Private: true, Files: []string{"/"}}, nil)})
 }
 
 // targetOptions are what a definition may say of each kind of target.

@@ -88,7 +88,7 @@ func (o planOptions) run(ctx context.Context, dir string, out, talk io.Writer) e
 	if o.explained != "" {
 		return o.explain(def, out)
 	}
-	p, err := o.resolve(def)
+	p, err := o.resolve(ctx, def)
 	if err != nil {
 		return o.refused(out, err)
 	}
@@ -123,13 +123,18 @@ func (o planOptions) check() error {
 }
 
 // resolve resolves the definition, or tells that the change would not start a run.
-func (o planOptions) resolve(def *definition.Definition) (*plan.Plan, error) {
+func (o planOptions) resolve(ctx context.Context, def *definition.Definition) (*plan.Plan, error) {
 	if starts, why := definition.Triggered(def, o.request.Change); !starts {
 		return definition.Untriggered(def, o.request.Change, why), nil
 	}
 	if o.commented && !o.commands.Plans() {
 		return definition.Untriggered(def, o.request.Change, "the comment asks for none"), nil
 	}
+	answers, err := answered(ctx, def, o.request)
+	if err != nil {
+		return nil, err
+	}
+	o.request.Answers = answers
 	p, err := definition.Resolve(def, o.request)
 	return p, o.placed(err)
 }

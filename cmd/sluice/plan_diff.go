@@ -57,7 +57,7 @@ func (o *planOptions) before(ctx context.Context, now *plan.Plan, dir string, ta
 	if err != nil {
 		return nil, err
 	}
-	return o.resolve(def)
+	return o.resolve(ctx, def)
 }
 
 // gitTimeout bounds one question to git about a checkout.

@@ -46,7 +46,7 @@ func constructors() []constructor {
 		}},
 		{builder.Name, func(in *installation, deps service.Deps, cache *git.Cache) ([]service.Service, error) {
 			config := in.Builder
-			config.Dialects, config.Targets = dialects(), targetOptions()
+			config.Dialects, config.Targets, config.Answers = dialects(), targetOptions(), answerers(in.finder(cache))
 			return one(builder.New(config, deps, cache))
 		}},
 		{scheduler.Name, func(in *installation, deps service.Deps, _ *git.Cache) ([]service.Service, error) {

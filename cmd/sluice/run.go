@@ -125,7 +125,7 @@ func (o runOptions) installation(scratch string, given *installation, guest *gue
 	}
 	in := &installation{
 		Dir: scratch, Listen: "127.0.0.1:0", NATS: natsSide{Listen: "off"}, Builder: o.builder, Secrets: given.Secrets,
-		Providers: given.Providers, Scheduler: given.Scheduler,
+		Providers: given.Providers, Scheduler: given.Scheduler, Ray: given.Ray,
 	}
 	if guest != nil {
 		member.Failed = guest.enter

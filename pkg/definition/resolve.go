@@ -19,12 +19,13 @@ const (
 // Request is what a definition is resolved for.
 type Request struct {
 	Change      release.Change
-	Changed     []string // paths that the change touches; nil means unknown, which is everything
-	Environment string   // of Definition.Environments; "" for the default
-	Presets     []string // applied in order, before Set
-	Set         []string // "a.b=VALUE", applied in order
-	Select      []string // globs on a task's id or name; what the chosen ones need comes with them
-	Skip        []string // globs on a task's id or name that are left out, with what cannot be made without them
+	Changed     []string          // paths that the change touches; nil means unknown, which is everything
+	Environment string            // of Definition.Environments; "" for the default
+	Presets     []string          // applied in order, before Set
+	Set         []string          // "a.b=VALUE", applied in order
+	Select      []string          // globs on a task's id or name; what the chosen ones need comes with them
+	Answers     map[string]string // to the questions of Questions
+	Skip        []string          // globs on a task's id or name that are left out, with what cannot be made without them
 
 	// Jailed are the tests that are left out since they fail for too long, by name, with the reason. A dialect may have
 	// options that run them all the same.
@@ -91,6 +92,7 @@ type job struct {
 	suite *suite // that a dialect read, or nil
 	tasks []*task
 	rows  map[string]*rowIndex
+	given map[release.TaskID]*task // of a suite, by the ids that it gave
 	bound map[*Job]*bound
 }
 

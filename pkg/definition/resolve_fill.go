@@ -139,7 +139,7 @@ func (v *Gang) plan() plan.Gang {
 	return plan.Gang{Each: v.Each.Value, Stagger: v.Stagger.Value, Need: v.Need.Value}
 }
 
-func stageOf(t *task) string { return string(t.job.kind) + "-" + strconv.Itoa(t.level) }
+func stageOf(t *task) string { return string(t.kind()) + "-" + strconv.Itoa(t.level) }
 
 // wire writes the needs and inputs of a task.
 func (r *resolver) wire(t *task, out *plan.Task) {

@@ -155,7 +155,7 @@ func (t *task) after(tasks []*task) {
 func levelOf(t *task) int {
 	level := 1
 	for _, u := range t.needs {
-		if u.job.kind == t.job.kind {
+		if u.kind() == t.kind() {
 			level = max(level, u.level+1)
 		}
 	}

@@ -55,7 +55,7 @@ func traitsOf(t *task, out *plan.Task) *traits {
 	return &traits{
 		resources: out.Resources, matrix: t.values, tags: out.Tags,
 		names: map[string]string{
-			"job": t.job.Name, "kind": string(t.job.kind), "group": out.Group, "team": out.Team, "frequency": out.Frequency,
+			"job": t.job.Name, "kind": string(t.kind()), "group": out.Group, "team": out.Team, "frequency": out.Frequency,
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -99,6 +100,16 @@ func shown(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath
 
 // Exists asks whether something stands at a URL, and takes none of it.
 func (c *Client) Exists(ctx context.Context, address string) (bool, error) {
+	if strings.HasPrefix(address, "file:") {
+		body, err := c.Open(ctx, address, 0)
+		if Absent(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return true, body.Close()
+	}
 	ctx, cancel := context.WithTimeout(ctx, 2*c.rules.Silence)
 	defer cancel()
 	answer, err := c.ask(ctx, http.MethodHead, address)
@@ -109,6 +120,21 @@ func (c *Client) Exists(ctx context.Context, address string) (bool, error) {
 		return false, err
 	}
 	return true, answer.Body.Close()
+}
+
+// Locate asks where a URL leads to. A redirect to what has a query, often a key that is soon over, stays where it began.
+func (c *Client) Locate(ctx context.Context, address string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*c.rules.Silence)
+	defer cancel()
+	answer, err := c.ask(ctx, http.MethodHead, address)
+	if err != nil {
+		return "", err
+	}
+	final := answer.Request.URL
+	if final.RawQuery != "" {
+		return address, answer.Body.Close()
+	}
+	return final.String(), answer.Body.Close()
 }
 
 // ask returns an answer that is 200, or what another means.

@@ -41,3 +41,21 @@ func (c *Cache) Between(ctx context.Context, url string, from, to release.Commit
 	}
 	return commits, nil
 }
+
+// Newest lists the last commits of the line of history that ends in one, newest first, at most n. Of a merge the first parent
+// counts.
+func (c *Cache) Newest(ctx context.Context, url string, head release.Commit, n int) ([]release.Commit, error) {
+	m, err := c.ready(ctx, url, head)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.run(ctx, call{dir: m.path, args: []string{"rev-list", "--first-parent", "--max-count=" + strconv.Itoa(n), string(head), "--"}})
+	if err != nil {
+		return nil, wrap(err, "cannot list the commits before %s", head.Short())
+	}
+	var commits []release.Commit
+	for _, line := range strings.Fields(string(out)) {
+		commits = append(commits, release.Commit(line))
+	}
+	return commits, nil
+}

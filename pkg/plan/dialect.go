@@ -17,6 +17,12 @@ type Suite interface {
 	Tasks(Asked) (Imported, error)
 }
 
+// Asker is a suite that must know something of the world before it has tasks for a change: what a branch leads to, say. Its
+// questions are answered by whoever plans, once, and the answers are part of what it is asked with.
+type Asker interface {
+	Asks(Asked) ([]string, error)
+}
+
 // Included is what an include of a dialect says.
 type Included struct {
 	Files   []string                          // paths in the repository, globs resolved
@@ -29,6 +35,7 @@ type Asked struct {
 	Change      release.Change
 	Environment string            // that was chosen; empty when none was
 	Settings    map[string]string // by path, after presets and overrides
+	Answers     map[string]string // by question, of those that Asks gave
 	Jailed      map[string]string // tests that are not to be run now, by name, with the reason
 }
 

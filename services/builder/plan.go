@@ -101,6 +101,11 @@ func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Pla
 	if request.Jailed, err = b.jailed(ctx, request); err != nil {
 		return nil, nil, err
 	}
+	if request.Answers, err = b.answers(ctx, def, request); fault.Is(err, fault.Transient) {
+		return nil, nil, err
+	} else if err != nil {
+		return nil, rejected(change, err), nil
+	}
 	p, err := definition.Resolve(def, request)
 	if err != nil {
 		return nil, rejected(change, asComment(change, err)), nil
@@ -110,6 +115,23 @@ func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Pla
 		return nil, rejected(change, err), nil
 	}
 	return p, nil, nil
+}
+
+// answers are those to what the dialects of a definition ask. They are asked once: what comes of them is frozen in the plan.
+func (b *builder) answers(ctx context.Context, def *definition.Definition, request definition.Request) (map[string]string, error) {
+	out := map[string]string{}
+	for _, q := range definition.Questions(def, request) {
+		answer := b.config.Answers[q.Dialect]
+		if answer == nil {
+			continue
+		}
+		text, err := answer(ctx, q.Text)
+		if err != nil {
+			return nil, err
+		}
+		out[q.Text] = text
+	}
+	return out, nil
 }
 
 // gather sends every task to the one pool that there is. What the task's own pool says of it, such as an image, stays.

@@ -1,6 +1,8 @@
 package builder
 
 import (
+	"context"
+
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/definition"
 	"github.com/sluiceci/sluice/pkg/event"
@@ -25,6 +27,9 @@ type Config struct {
 	// Includes are globs of the URLs of repositories whose files definitions may include, beside those of their own
 	// repository. Who can push any branch can read what they hold.
 	Includes []string `yaml:"includes"`
+
+	// Answers are by dialect what it asks of the world before it has tasks for a change.
+	Answers map[string]func(ctx context.Context, question string) (string, error) `yaml:"-"`
 
 	// Fetch bounds what definitions may have fetched.
 	Fetch Fetch `yaml:"fetch"`

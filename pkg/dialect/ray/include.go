@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluiceci/sluice/pkg/dialect/ray/wheels"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
 )
@@ -38,6 +39,7 @@ type included struct {
 	suite   *Suite
 	request Request
 	tasks   TaskOptions
+	wheels  *string // under test; nil: none are fetched
 }
 
 // include reads files, as one suite, and the options.
@@ -46,6 +48,9 @@ func include(files fs.FS, names []string, options map[string]string) (*included,
 	var err error
 	if in.request, in.tasks, err = includeOptions(options); err != nil {
 		return in, err
+	}
+	if spec, given := options["wheels"]; given {
+		in.wheels = &spec
 	}
 	if in.suite, err = Import(files, names, Options{}); err != nil {
 		return in, err
@@ -59,26 +64,46 @@ func include(files fs.FS, names []string, options map[string]string) (*included,
 // Tasks implements plan.Suite. The frequency is that of whoever starts the run, such as a schedule, unless the include states
 // one; so is the environment, where Ray has one of that name.
 func (in *included) Tasks(asked plan.Asked) (plan.Imported, error) {
-	r, o := in.request, in.tasks
-	r.Jailed = asked.Jailed
-	if text := asked.Change.Parameters["frequency"]; text != "" && r.Frequency == "" {
-		f, smoke, err := ParseFrequency(text)
-		if err != nil {
-			return plan.Imported{}, err
-		}
-		r.Frequency, r.PreferSmoke = f, r.PreferSmoke || smoke
-	}
+	o := in.tasks
 	if _, known := in.suite.Environments[asked.Environment]; known && o.Environment == "" {
 		o.Environment = asked.Environment
 	}
 	out := plan.Imported{Warnings: in.warnings()}
-	selection, err := in.suite.Select(r)
-	out.Skipped = selection.Skipped
+	selection, empty, err := in.selected(asked)
+	if err != nil {
+		return plan.Imported{}, err
+	}
+	if out.Skipped = selection.Skipped; empty != nil {
+		return out, empty
+	}
+	if o.Wheels, err = in.found(asked); err != nil {
+		return out, err
+	}
+	if o.Wheels != nil {
+		out.Warnings = append(out.Warnings, o.Wheels.Warnings...)
+	}
+	fetched, err := WheelTasks(selection.Steps, o)
 	if err != nil {
 		return out, err
 	}
-	out.Tasks, err = in.suite.Tasks(selection.Steps, o)
+	tests, err := in.suite.Tasks(selection.Steps, o)
+	out.Tasks = append(fetched, tests...)
 	return out, err
+}
+
+// selected are the tests for a change; that there are none is told beside them.
+func (in *included) selected(asked plan.Asked) (selection *Selection, empty, err error) {
+	r := in.request
+	r.Jailed = asked.Jailed
+	if text := asked.Change.Parameters["frequency"]; text != "" && r.Frequency == "" {
+		f, smoke, err := ParseFrequency(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.Frequency, r.PreferSmoke = f, r.PreferSmoke || smoke
+	}
+	selection, empty = in.suite.Select(r)
+	return selection, empty, nil
 }
 
 func (in *included) warnings() []string { return in.suite.warningTexts() }
@@ -103,16 +128,22 @@ func includeOptions(options map[string]string) (r Request, o TaskOptions, err er
 			r.PreferSmoke = r.PreferSmoke || smoke
 			return err
 		},
-		"filter":       func(v string) (err error) { r.Filters, err = ParseFilters(v, Generation2025); return err },
-		"smoke":        truthOption("smoke", &r.PreferSmoke),
-		"unstable":     truthOption("unstable", &r.RunUnstable),
-		"jailed":       truthOption("jailed", &r.RunJailed),
-		"no_kuberay":   truthOption("no_kuberay", &r.NoKuberay),
-		"env":          func(v string) error { o.Environment = v; return nil },
-		"pool":         func(v string) error { o.Pool = v; return nil },
-		"provider":     func(v string) error { o.Provider = v; return nil },
-		"priority":     func(v string) (err error) { o.Priority, err = ParsePriority(v); return err },
-		"backoff":      func(v string) (err error) { o.Backoff, err = ParseBackoff(v); return err },
+		"filter":     func(v string) (err error) { r.Filters, err = ParseFilters(v, Generation2025); return err },
+		"smoke":      truthOption("smoke", &r.PreferSmoke),
+		"unstable":   truthOption("unstable", &r.RunUnstable),
+		"jailed":     truthOption("jailed", &r.RunJailed),
+		"no_kuberay": truthOption("no_kuberay", &r.NoKuberay),
+		"env":        func(v string) error { o.Environment = v; return nil },
+		"pool":       func(v string) error { o.Pool = v; return nil },
+		"provider":   func(v string) error { o.Provider = v; return nil },
+		"priority":   func(v string) (err error) { o.Priority, err = ParsePriority(v); return err },
+		"backoff":    func(v string) (err error) { o.Backoff, err = ParseBackoff(v); return err },
+		"wheels": func(v string) (err error) {
+			if v != "" {
+				_, err = wheels.Parse(v, wheels.CI{})
+			}
+			return err
+		},
 		"run_per_test": func(v string) (err error) { r.RunPerTest, err = ParseRunPerTest(v); return err },
 	}
 	names := make([]string, 0, len(table))

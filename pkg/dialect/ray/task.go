@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/dialect/ray/outcome"
+	"github.com/sluiceci/sluice/pkg/dialect/ray/wheels"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -23,6 +24,8 @@ type TaskOptions struct {
 	Priority    int32
 	NoLimits    bool // no concurrency groups
 	Backoff     Backoff
+	Wheels      *wheels.Found // under test; nil: none are fetched
+	WheelWait   time.Duration // until they must be there; Ray's two hours when 0
 }
 
 // Backoff is the shortest and the longest wait before what the platform did is tried again.
@@ -43,6 +46,9 @@ func ParseBackoff(s string) (Backoff, error) {
 func (s *Suite) Tasks(steps []Step, o TaskOptions) ([]plan.Task, error) {
 	tasks := make([]plan.Task, 0, len(steps))
 	used := map[release.TaskID]bool{}
+	for _, python := range Pythons(steps) {
+		used[wheelID(python)] = o.Wheels != nil
+	}
 	atOnce := limits(steps)
 	for _, step := range steps {
 		environment, err := s.ChooseEnvironment(o.Environment, step.Test)
@@ -74,6 +80,7 @@ func task(step Step, environment Environment, o TaskOptions, atOnce int64) plan.
 		Priority: o.Priority, SoftFail: !t.Stable, Stable: t.Stable, Prepare: t.Run.Prepare, Run: t.Command(),
 		LongRunning: t.Run.LongRunning, Directory: t.Directory(), Outputs: t.outputs(), Why: step.Why,
 	}
+	o.under(&out, t.Python)
 	if !o.NoLimits {
 		out.Concurrency, out.GroupLimit = t.Budget().Group, int32(atOnce)
 		out.Why += "; " + t.sizeText()

@@ -32,7 +32,11 @@ type Ask struct {
 }
 
 // CI is what the CI around says.
-type CI struct{ Commit, Branch, PullRequestRepo string }
+type CI struct {
+	Commit          string `json:"commit,omitempty"`
+	Branch          string `json:"branch,omitempty"`
+	PullRequestRepo string `json:"pull_request_repo,omitempty"`
+}
 
 var sha = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
