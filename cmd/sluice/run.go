@@ -51,8 +51,8 @@ func runCommand() *cobra.Command {
 	}
 	c.Long = c.Short + ".\n" +
 		"A terminal shows what runs as bars; elsewhere each event is a line, with --json an object on a line.\n" +
-		"Every task runs on this machine, whatever its pool: as a process, or as the driver in --config says, such as in\n" +
-		"containers. Secrets and places of an installation come from there as well.\n" +
+		"Every task runs on this machine, whatever its pool: as a process, or, when it names an image, in a container of the\n" +
+		"docker or podman that listens here (DOCKER_HOST, or the usual sockets), or as the driver in --config says. Secrets and places of an installation come from there as well.\n" +
 		"--keep leaves the workspaces of what failed, with events, blobs and logs; what the tasks would clean up after\n" +
 		"themselves is then not cleaned. --shell opens a shell in each workspace that failed, before it is cleaned.\n" +
 		"Exits with the outcome: 0 success, 1 failure, 2 error, 3 cancelled."
@@ -114,6 +114,9 @@ func (o runOptions) installation(scratch string, given *installation, guest *gue
 	member := executor.Config{}
 	if len(given.Executors) > 0 {
 		member.Driver, member.Environment, member.Slots = given.Executors[0].Driver, given.Executors[0].Environment, given.Executors[0].Slots
+	}
+	if member.Driver.Kind == "" {
+		member.Driver.Kind = "auto" // what names an image runs in a container, where there is an engine
 	}
 	member.Pool, o.builder.Pool = laptopPool, laptopPool
 	for i := range given.Providers {

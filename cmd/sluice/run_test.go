@@ -67,7 +67,7 @@ builds:
   a:
     lease: {from: lab}
     retry: {command: {limit: 1, wait: 10ms}}
-    run: echo "on $SLUICE_PLACE_NAMES"; test $SLUICE_ATTEMPT = 2
+    run: echo "on $SLUICE_PLACE_NAMES $SLUICE_PLACE_ADDRESSES $SLUICE_LEASE_TOKEN"; test $SLUICE_ATTEMPT = 2
 gate: {require: [builds]}
 `)
 	got := sluice(t, "run", dir)
@@ -75,10 +75,22 @@ gate: {require: [builds]}
 		t.Errorf("without places: exit %d:\n%s%s", got.code, got.out, got.talk)
 	}
 	config := filepath.Join(t.TempDir(), "installation.yaml")
-	must(t, os.WriteFile(config, []byte("providers: [{name: lab, pool: lab, places: [{name: rack-1}]}]\n"), 0o600))
+	must(t, os.WriteFile(config, []byte("providers: [{name: lab, pool: lab, places: [{name: rack-1, address: local}]}]\n"), 0o600))
 	got = sluice(t, "run", dir, "--config", config)
-	if got.code != 0 || !strings.Contains(got.out, "| on rack-1") || !strings.Contains(got.out, "✓ a passed on attempt 2") {
+	if got.code != 0 || !strings.Contains(got.out, "| on rack-1 local 1") || !strings.Contains(got.out, "✓ a passed on attempt 2") {
 		t.Errorf("with places: exit %d:\n%s%s", got.code, got.out, got.talk)
+	}
+}
+
+// TestRunLooksForAnEngine: what names an image is refused in words that help, and the rest runs.
+func TestRunLooksForAnEngine(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix://"+t.TempDir()+"/ghost.sock")
+	dir := defined(t, "project: p\nbuilds:\n  a:\n    image: busybox\n    run: echo here\n  b:\n    run: echo there\n")
+	got := sluice(t, "run", dir)
+	for _, want := range []string{"a, attempt 1: config: cannot run in an image: no container engine answers here", "/ghost.sock (not there)", "✓ b"} {
+		if got.code != 2 || !strings.Contains(got.out, want) {
+			t.Errorf("exit %d, %q is not in\n%s%s", got.code, want, got.out, got.talk)
+		}
 	}
 }
 

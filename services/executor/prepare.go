@@ -86,10 +86,10 @@ func (a *attempt) makeWorkspace(ctx context.Context) error {
 // checkImage refuses a task that names an image where nothing can be made of one: what it runs in is part of what it
 // proves.
 func (a *attempt) checkImage() error {
-	if a.task.Image == "" || a.e.config.Driver.Kind == "container" || a.e.config.Use != nil {
+	kind := a.e.config.Driver.Kind
+	if a.task.Image == "" || kind == "container" || kind == "auto" || a.e.config.Use != nil {
 		return nil
 	}
-	kind := a.e.config.Driver.Kind
 	if kind == "" {
 		kind = "local"
 	}

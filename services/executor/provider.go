@@ -140,7 +140,10 @@ func (a *attempt) move(addresses []string) error {
 		if i == len(places) {
 			places = append(places, release.Held{Place: a.maker.Name + "-" + strconv.Itoa(i)})
 		}
-		places[i].Address = strings.TrimPrefix(address, "local")
+		if address == "local" { // this machine: a fact has no address for it
+			address = ""
+		}
+		places[i].Address = address
 	}
 	a.lease.Provider, a.lease.Places = a.maker.Name, places
 	return nil

@@ -74,7 +74,7 @@ func (s *scheduler) offer(ctx context.Context, p Provider, wanted map[string]eve
 	}
 	for _, one := range p.list() {
 		r := event.PlaceRegistered{
-			Provider: p.Name, Place: one.Name, Pool: p.Pool, Plan: string(digest), Capacity: one.Capacity, Address: one.Address,
+			Provider: p.Name, Place: one.Name, Pool: p.Pool, Plan: string(digest), Capacity: one.Capacity, Address: one.address(),
 			Health: p.Health != "", Clean: p.Clean != "",
 		}
 		wanted[nameOf(r)] = r

@@ -40,7 +40,7 @@ type Provider struct {
 // PlaceConfig is one place.
 type PlaceConfig struct {
 	Name     string `yaml:"name"`
-	Address  string `yaml:"address"`  // "ssh://user@host:22"; this machine when empty
+	Address  string `yaml:"address"`  // "ssh://user@host:22", or "local", which is the executor's machine and what it is when empty
 	Capacity int32  `yaml:"capacity"` // shared leases at once; 0 means that it is never shared
 }
 
@@ -154,12 +154,23 @@ func (p PlaceConfig) check() string {
 		return "must be named with letters, digits, - and _ only"
 	case p.Capacity < 0:
 		return fmt.Sprintf("has capacity %d, expected 0 or more", p.Capacity)
-	case p.Address != "" && (err != nil || u.Scheme == "" || u.Host == ""):
-		return "has no address of the form ssh://user@host:22"
-	case p.Address != "" && u.User != nil && hasPassword(u):
+	case p.address() != "" && (err != nil || u.Scheme == "" || u.Host == ""):
+		return "has an address that is neither \"local\" nor of the form ssh://user@host:22"
+	case p.address() != "" && u.User != nil && hasPassword(u):
 		return "has a password in its address; it would stand in facts for ever: give the executor a key"
 	}
 	return ""
+}
+
+// here is the address of a place that is the executor's own machine.
+const here = "local"
+
+// address is how facts name it: one on the executor's machine has none.
+func (p PlaceConfig) address() string {
+	if p.Address == here {
+		return ""
+	}
+	return p.Address
 }
 
 func hasPassword(u *url.URL) bool {

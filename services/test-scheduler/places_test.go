@@ -300,13 +300,17 @@ func TestProvidersAreChecked(t *testing.T) {
 		"stands there twice":     {Name: "lab", Places: []PlaceConfig{{Name: "1"}}, Count: 1},
 		"must be named":          {Name: "lab", Places: []PlaceConfig{{Name: "../x"}}},
 		"has capacity -1":        {Name: "lab", Places: []PlaceConfig{{Name: "x", Capacity: -1}}},
-		"has no address":         {Name: "lab", Places: []PlaceConfig{{Name: "x", Address: "host:22"}}},
+		"has an address":         {Name: "lab", Places: []PlaceConfig{{Name: "x", Address: "host:22"}}},
 		"has a password":         {Name: "lab", Places: []PlaceConfig{{Name: "x", Address: "ssh://u:p@h"}}},
 	} {
 		_, err := Config{Providers: []Provider{p}}.checked()
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", p, err, want)
 		}
+	}
+	lab := Provider{Name: "lab", Places: []PlaceConfig{{Name: "desk", Address: "local"}, {Name: "rack", Address: "ssh://ci@rack:22"}}}
+	if _, err := (Config{Providers: []Provider{lab}}).checked(); err != nil || lab.Places[0].address() != "" || lab.Places[1].address() != "ssh://ci@rack:22" {
+		t.Errorf("a place on this machine: %v, %q", err, lab.Places[0].address())
 	}
 	twice := Provider{Name: "lab", Count: 1}
 	if _, err := (Config{Providers: []Provider{twice, twice}}).checked(); err == nil {

@@ -71,6 +71,7 @@ func Table() []Kind {
 	return []Kind{
 		{"local", "processes of this machine, in a sandbox if asked", openLocal},
 		{"container", "containers of a Docker Engine: docker or podman", openContainer},
+		{"auto", "processes of this machine, and containers of its engine for tasks that name an image", openAuto},
 		{"ssh", "another machine, such as bare metal; survives lost connections", openSSH},
 	}
 }
