@@ -39,8 +39,12 @@ type Options struct {
 	Onlooker bool                  // declares no streams: those of the services, with their limits, stay as they are
 }
 
-// connectTimeout is how long a server may take to answer: one that is there and busy is not one that is away.
-const connectTimeout = 15 * time.Second
+const (
+	// connectTimeout is how long a server may take to answer: one that is there and busy is not one that is away.
+	connectTimeout = 15 * time.Second
+	// answerTimeout is how long JetStream may take. A server that is started anew never answers what it was asked before.
+	answerTimeout = 10 * time.Second
+)
 
 // Connect connects to a NATS server by URL and declares the streams.
 func Connect(ctx context.Context, url string, o Options) (*Bus, error) {
@@ -78,7 +82,7 @@ func connect(ctx context.Context, server *Server, url string, o Options, more ..
 func (b *Bus) open(ctx context.Context) error {
 	var err error
 	b.js, err = jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(maxPending),
-		jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithDefaultTimeout(10*time.Second))
+		jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithDefaultTimeout(answerTimeout))
 	if err != nil {
 		return fmt.Errorf("cannot use JetStream: %w", err)
 	}

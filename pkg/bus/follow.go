@@ -65,11 +65,13 @@ func (b *Bus) Follow(ctx context.Context, f Following) (*Follower, error) {
 	case f.From > 1:
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, f.From
 	}
-	consumer, err := b.js.OrderedConsumer(ctx, stream, cfg)
+	asking, answered := context.WithTimeout(ctx, 2*answerTimeout)
+	defer answered()
+	consumer, err := b.js.OrderedConsumer(asking, stream, cfg)
 	if err != nil {
 		return nil, fault.New(fault.Transient, "cannot follow %s: %w", stream, err)
 	}
-	info, err := consumer.Info(ctx)
+	info, err := consumer.Info(asking)
 	if err != nil {
 		return nil, fault.New(fault.Transient, "cannot follow %s: %w", stream, err)
 	}

@@ -99,6 +99,9 @@ func (c *cluster) play(t *testing.T, s schedule) {
 					c.kill(k.service)
 				}
 			}
+			if ended(seen) {
+				break // what was exported of it may be told in the same breath
+			}
 		}
 	}
 	c.judge(t, s, commit, seen)

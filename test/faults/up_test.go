@@ -117,8 +117,12 @@ func (h *house) follow(commit release.Commit, until event.Type) []event.Event {
 	defer b.Close()
 	run := release.Change{Repo: repo, Ref: "refs/heads/master", Commit: commit}.RunID()
 	facts, err := b.Follow(ctx, bus.Following{Name: "faults", Run: string(run)})
-	if err != nil {
-		h.t.Fatal(err)
+	for ; err != nil; facts, err = b.Follow(ctx, bus.Following{Name: "faults", Run: string(run)}) {
+		select { // The server is started anew when its disk has room again.
+		case <-ctx.Done():
+			h.t.Fatal(err)
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 	defer facts.Close()
 	var seen []event.Event
