@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	idleWait = time.Second
+	idleWait = 10 * time.Second
 	// linger is how long facts are gathered before they are written: a page is as old as that, and a transaction costs
 	// as much as many facts. While facts stream in it is done some times over: one among a hundred costs a third of one
 	// among ten.
