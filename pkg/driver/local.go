@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -32,6 +34,7 @@ type LocalOptions struct {
 type Local struct {
 	place    string // prefix of the leashes of every instance of this place
 	instance string // prefix of the leashes of this instance
+	session  int    // of this process
 	outer    string // the leash that this executor itself is on, when it runs within an attempt
 	dir      string // of the place
 	path     string
@@ -73,6 +76,10 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	if err := l.openSandbox(o.Sandbox); err != nil {
 		_ = null.Close()
 		return nil, err
+	}
+	if l.session, err = unix.Getsid(0); err != nil {
+		_ = null.Close()
+		return nil, fault.New(fault.Internal, "cannot tell the session of this process: %w", err)
 	}
 	l.buffers.New = func() any { return new([bufferSize]byte) }
 	l.watchdog = startWatchdog(l.instance, l.outer, l.log)

@@ -55,7 +55,8 @@ func (p *process) candidates() []int {
 }
 
 // owns reports whether a process belongs to this attempt: by its session, which costs one system call, or by the
-// leash in its environment. Nobody can enter the session of another attempt.
+// leash in its environment. Nobody can enter the session of another attempt, nor that of the executor, in which its own
+// threads are, and children that have not begun yet.
 func (p *process) owns(pid int) bool {
 	session, err := unix.Getsid(pid)
 	switch {
@@ -63,7 +64,7 @@ func (p *process) owns(pid int) bool {
 		return false
 	case session == p.pid:
 		return !zombie(pid)
-	case p.local.leaders.has(session):
+	case session == p.local.session, p.local.leaders.has(session):
 		return false
 	}
 	return contains(readEnviron(pid), p.leash)
