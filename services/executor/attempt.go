@@ -71,7 +71,7 @@ func classify(otherwise release.Class, err error) error {
 func (a *attempt) take(data event.TaskDispatched) {
 	a.data, a.lease = data, data.Lease
 	a.dir = a.e.place.attempt(a.ref)
-	a.masker, _ = mask.New(nil)
+	a.masker = a.e.bare
 	a.result = event.TaskFinished{
 		Task: data.Task, Attempt: data.Attempt, Pool: a.e.config.Pool, Executor: a.e.deps.Instance,
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/git"
 	"github.com/sluiceci/sluice/pkg/logs"
+	"github.com/sluiceci/sluice/pkg/mask"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/service"
 )
@@ -24,6 +25,7 @@ type executor struct {
 	plans  *plans
 	codec  *logs.Codec
 	host   string
+	bare   *mask.Masker // of attempts without secrets
 
 	opened chan struct{} // closed when the directory is clean and the driver there
 	driver driver.Driver
@@ -46,8 +48,9 @@ type executor struct {
 
 func newExecutor(config Config, deps service.Deps, cache *git.Cache) *executor {
 	host, _ := os.Hostname() // for people only
+	bare, _ := mask.New(nil) // no secret is too short
 	return &executor{
-		config: config, deps: deps, git: cache, plans: newPlans(deps.Blobs), codec: logs.NewCodec(), host: host,
+		config: config, deps: deps, git: cache, plans: newPlans(deps.Blobs), codec: logs.NewCodec(), host: host, bare: bare,
 		log:     deps.Log.With("service", Name, "pool", config.Pool, "executor", deps.Instance),
 		opened:  make(chan struct{}),
 		running: map[event.AttemptRef]*attempt{},

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -111,7 +110,7 @@ func parseAttempt(name string) (event.AttemptRef, bool) {
 // make makes the directory of an attempt with an empty workspace and room for its artifacts in it, or takes a spare one.
 func (p *place) make(dir string) error {
 	if spare, ok := p.spares.take(); ok {
-		return os.Rename(spare, dir)
+		return moveDir(spare, dir)
 	}
 	if err := os.Mkdir(dir, dirMode); err != nil {
 		return err
@@ -128,13 +127,16 @@ const dirMode = 0o700
 // removing three directories costs more than all else that Sluice does for a short task.
 func (p *place) remove(dir string) error {
 	if untouched(dir) {
-		if spare := p.spares.next(); os.Rename(dir, spare) == nil {
+		if spare := p.spares.next(); moveDir(dir, spare) == nil {
 			p.spares.add(spare)
 			return nil
 		}
 	}
 	return removeAll(dir)
 }
+
+// moveDir is os.Rename without its look at the new name, which costs as much again: nothing is there.
+func moveDir(from, to string) error { return os.NewSyscallError("rename", syscall.Rename(from, to)) }
 
 // untouched reports whether a directory holds an empty workspace, no artifacts and nothing else, with the modes that they
 // had.
@@ -147,14 +149,8 @@ func onlyHolds(dir string, names ...string) bool {
 	if err != nil || info.Mode() != fs.ModeDir|dirMode {
 		return false
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = d.Close() }()
-	found, err := d.Readdirnames(len(names) + 1)
-	slices.Sort(found)
-	return slices.Equal(found, names) && (err == nil || errors.Is(err, io.EOF))
+	found, err := os.ReadDir(dir)
+	return err == nil && slices.EqualFunc(found, names, func(e fs.DirEntry, name string) bool { return e.Name() == name })
 }
 
 // spares are directories that were made and are empty.
