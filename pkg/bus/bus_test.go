@@ -200,6 +200,8 @@ func TestJudge(t *testing.T) {
 		{fault.New(fault.Transient, "x"), 1, verdict{later: 100 * time.Millisecond}},
 		{fault.New(fault.Transient, "x"), 500, verdict{later: time.Minute}},
 		{fault.Later(time.Hour, "x"), 3, verdict{later: time.Hour}},
+		{Again(20 * time.Millisecond), 500, verdict{later: 20 * time.Millisecond}},
+		{fmt.Errorf("wrapped: %w", Again(time.Second)), 1, verdict{later: time.Second}},
 		{errors.New("unknown"), 2, verdict{later: 200 * time.Millisecond}},
 		{errors.New("unknown"), 5, verdict{dead: true}},
 		{fault.New(fault.Invalid, "x"), 1, verdict{dead: true}},
