@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 // TestMain makes ten thousand worlds the ordinary number; -rapid.checks asks for another.
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(800) // worlds are small and many
 	flag.Parse()
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })

@@ -75,10 +75,8 @@ func (s *State) rounds(r *run) {
 		}
 	}
 	s.touchAll(r)
-	r.counts.delayed = 0
 	for _, t := range r.list {
 		s.restate(t)
-		r.counts.delayed += t.delays()
 	}
 }
 

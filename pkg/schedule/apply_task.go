@@ -144,8 +144,12 @@ func (s *State) applyAttempt(r *run, id release.TaskID, n int32, say func(*task,
 		return
 	}
 	t := r.task(id)
+	if t.past != nil && n <= t.past.floor {
+		return
+	}
 	say(t, t.attempt(n))
 	s.touch(t)
+	t.trim()
 }
 
 func (s *State) dispatched(t *task, a *attempt, p event.TaskDispatched, m mark) {

@@ -41,6 +41,7 @@ func (r *run) dump(b *strings.Builder) {
 	for _, n := range slices.Sorted(maps.Keys(r.candidates)) {
 		fmt.Fprintf(b, " candidate %+v\n", *r.candidates[n])
 	}
+	fmt.Fprintf(b, " retried %v\n", r.retried.retries)
 	for _, y := range r.retries {
 		fmt.Fprintf(b, " retry %+v\n", y)
 	}

@@ -34,6 +34,7 @@ func (s *State) drop(r *run) {
 	}
 	s.forgetLanes(r)
 	s.unalign(r)
+	s.delist(r)
 }
 
 // dropped reports whether an event belongs to a forgotten run. One that opens the run again asks for its recall; all

@@ -124,11 +124,11 @@ func (t *task) judgeWaiting() judgement {
 func (s *State) judgeNext(t *task, a *attempt) judgement {
 	j := judgement{phase: ready, attempt: t.next(), since: t.readySince()}
 	if a != nil && a.n == j.attempt {
-		switch {
+		switch reason := t.surplus(a); {
 		case a.dispatched.set():
 			j.phase = dispatched
-		case t.surplus(a):
-			return t.refuse(a)
+		case reason != "":
+			return t.refuse(a, reason)
 		case s.now < t.notBefore(a) && !s.stepped(a, t.notBefore(a)):
 			j.phase, j.since, j.wake = delayed, a.delayed.at, t.notBefore(a)
 			return j

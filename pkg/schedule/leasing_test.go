@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/lease"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -170,3 +171,28 @@ func TestPlacesAreCleanedByAttempts(t *testing.T) {
 }
 
 func key(n int32) string { return strings.TrimPrefix(event.TaskFinished{Attempt: n}.Key(), ".") }
+
+// TestTendingAPlaceForYears keeps nothing: the run in which a place is cleaned never ends.
+func TestTendingAPlaceForYears(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Config{})
+	run := lease.PlaceRun("lab", "m1")
+	for n := range int32(1000) {
+		b.store(run, event.TaskDispatched{Task: lease.TaskClean, Attempt: n + 1, Pool: "linux"}, start(lease.TaskClean, n+1))
+		b.pass(time.Second)
+		b.store(run, finish(lease.TaskClean, n+1, release.ClassOK))
+	}
+	clean := b.s.runs[run].tasks[lease.TaskClean]
+	if n := len(clean.past.attempts); n > 64 {
+		t.Fatalf("%d attempts of the past are kept", n)
+	}
+	if took, known := b.s.typical(clean); !known || took != time.Second {
+		t.Fatalf("cleaning takes %s (%t)", took, known)
+	}
+	b.store(run, event.TaskDispatched{Task: lease.TaskClean, Attempt: 1001, Pool: "linux"}, start(lease.TaskClean, 1001))
+	b.hear(event.ExecutorHeartbeat{Pool: "linux", Executor: "x", Slots: 1, Running: []event.AttemptRef{{Run: run, Task: lease.TaskClean, Attempt: 1001}}})
+	b.follow()
+	if !b.s.living(event.AttemptRef{Run: run, Task: lease.TaskClean, Attempt: 1001}) {
+		t.Fatal("what cleans it now is not known")
+	}
+}

@@ -95,6 +95,8 @@ type budgeted struct {
 	*bench
 	d       dice
 	budget  int
+	own     int // budget of each run
+	ofRun   map[release.RunID]int
 	scheds  [2]*State
 	read    [2]int
 	flying  []Intent
@@ -120,8 +122,10 @@ func (w *budgeted) land(i int, lost bool) {
 	}
 	w.store(in.Cause.Run, in.Payload)
 	if d, is := in.Payload.(event.TaskDispatched); is && d.Attempt > 1 && len(w.stream) > before {
-		if w.retried++; w.retried > w.budget {
-			w.t.Fatalf("%d retries are made of %d\n%s", w.retried, w.budget, (&world{stream: w.stream}).told())
+		w.retried++
+		if w.ofRun[in.Cause.Run]++; w.retried > w.budget || w.ofRun[in.Cause.Run] > w.own {
+			w.t.Fatalf("%d retries are made of %d, %d in %s of %d\n%s", w.retried, w.budget, w.ofRun[in.Cause.Run], in.Cause.Run, w.own,
+				(&world{stream: w.stream}).told())
 		}
 	}
 }
@@ -177,16 +181,17 @@ func (w *budgeted) step() {
 }
 
 // TestReleaseBudgetIsNeverExceeded plays releases of three runs with two schedulers at once, which lag, die with intents on
-// their way, and begin again: no retry more is made than the release has.
+// their way, and begin again: no retry more is made than the release has, and none more in a run than that has.
 func TestReleaseBudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
-	spent, surplus := 0, 0
+	spent, surplus, full := 0, 0, 0
 	for n := range 300 {
 		d := seed(n)
-		w := &budgeted{bench: newBench(t, Config{Keep: -1}), d: &d, budget: d.roll("budget", 6) + 1}
+		w := &budgeted{bench: newBench(t, Config{Keep: -1}), d: &d, budget: d.roll("budget", 6) + 1, own: d.roll("own", 5) + 1, ofRun: map[release.RunID]int{}}
 		w.scheds = [2]*State{w.state(), w.state()}
 		for i := range 3 {
 			p := released(int32(w.budget))
+			p.RetryBudget = int32(w.own)
 			if i == 2 {
 				p.Change = p.Change.Rerun("r0", "ann", "1")
 			}
@@ -204,9 +209,15 @@ func TestReleaseBudgetIsNeverExceeded(t *testing.T) {
 			spent++
 		}
 		surplus += w.surplus()
+		for _, n := range w.ofRun {
+			if n == w.own {
+				full++
+			}
+		}
 	}
-	if spent < 150 || surplus < 15 {
-		t.Errorf("the budget was spent in %d of 300 worlds, and %d retries too many were stored: these worlds show little", spent, surplus)
+	if spent < 150 || surplus < 15 || full < 100 {
+		t.Errorf("the budget was spent in %d of 300 worlds, that of a run %d times, and %d retries too many were stored: these worlds show little",
+			spent, full, surplus)
 	}
 }
 

@@ -91,23 +91,9 @@ func (s *State) delay(t *task, a *attempt, p event.TaskDelayed, m mark) {
 	}
 	a.delayed, a.until = m, stampOf(p.Until)
 	s.record(t.run, m.seq)
-	if m.seq > t.run.reopened() {
-		t.run.counts.delayed++
-	}
 	if w := t.want; w != nil && w.delays && w.same(p) {
 		w.settle()
 	}
-}
-
-// delays are the retries of this round.
-func (t *task) delays() int32 {
-	var n int32
-	for i := range t.attempts() {
-		if a := &t.past.attempts[i]; a.delayed.set() && a.delayed.seq > t.run.reopened() {
-			n++
-		}
-	}
-	return n
 }
 
 // wait is how long the attempt after the n-th, which ended as the policy's class, waits.

@@ -9,20 +9,20 @@ import (
 
 // run is what is known of a run.
 type run struct {
-	id     release.RunID
-	cause  string // id of the event that its intents follow from
-	first  uint64 // place of that event
-	tasks  map[release.TaskID]*task
-	list   []*task // in the order in which they were first named
-	specs  []*spec // of its tasks, the newest last
-	lanes  []*lane // one per pool that it has used
-	want   *want
-	alarm  stamp
-	counts counts
-	delays int32   // retries that are decided and no facts yet
-	ledger *ledger // of its release's retries; nil when its plan has no budget for these
-	dooms  int32   // tasks whose failure decides the outcome, or is about to
-	doomed *task   // one of those whose failure decides the outcome
+	id      release.RunID
+	cause   string // id of the event that its intents follow from
+	first   uint64 // place of that event
+	tasks   map[release.TaskID]*task
+	list    []*task // in the order in which they were first named
+	specs   []*spec // of its tasks, the newest last
+	lanes   []*lane // one per pool that it has used
+	want    *want
+	alarm   stamp
+	counts  counts
+	retried ledger  // its own retries
+	ledger  *ledger // of its release's retries; nil when its plan has no budget for these
+	dooms   int32   // tasks whose failure decides the outcome, or is about to
+	doomed  *task   // one of those whose failure decides the outcome
 
 	planned     *event.RunPlanned
 	plannedAt   mark
@@ -55,7 +55,6 @@ type counts struct {
 	badBuilds  int32 // concluded, and their failure matters
 	openTests  int32 // required tests that have not ended, known or not
 	running    int32 // attempts started and not finished
-	delayed    int32 // retries of this round
 }
 
 // retry is a run.retry_requested.
@@ -78,7 +77,9 @@ type opening struct {
 	mark  mark
 }
 
-func newRun(id release.RunID) *run { return &run{id: id, tasks: map[release.TaskID]*task{}} }
+func newRun(id release.RunID) *run {
+	return &run{id: id, tasks: map[release.TaskID]*task{}, retried: ledger{name: "the run"}}
+}
 
 // task returns the task with an id. One that is not requested yet is a name that others wait for.
 func (r *run) task(id release.TaskID) *task {

@@ -68,6 +68,7 @@ func (s *spec) equal(o *spec) bool {
 type past struct {
 	attempts []attempt // by number
 	verdicts []verdict
+	floor    int32 // the number of the last attempt that is not kept
 }
 
 // attempt is what is known of one attempt. Each fact has its place in the stream, and its moment.
@@ -155,6 +156,20 @@ func (t *task) attempt(n int32) *attempt {
 	}
 	t.past.attempts = slices.Insert(t.past.attempts, i, attempt{n: n})
 	return &t.past.attempts[i]
+}
+
+// trim forgets the older attempts of a task that tends a place: its run never ends, and one is made after each use.
+func (t *task) trim() {
+	const most, kept = 64, 32
+	if !t.run.tends() || len(t.past.attempts) <= most {
+		return
+	}
+	old := len(t.past.attempts) - kept
+	if slices.ContainsFunc(t.past.attempts[:old], func(a attempt) bool { return a.running() }) {
+		return
+	}
+	t.past.floor = t.past.attempts[old-1].n
+	t.past.attempts = slices.Clone(t.past.attempts[old:])
 }
 
 func (a *attempt) running() bool { return a.started.set() && !a.finished.set() }

@@ -45,7 +45,7 @@ func (w *want) drop() {
 func (w *want) settle() {
 	if w.delays {
 		w.delays = false
-		w.run.delays--
+		w.run.retried.deciding--
 		if w.ledger != nil {
 			w.ledger.deciding--
 		}
@@ -82,7 +82,7 @@ func (s *State) ask(slot **want, r *run, owner sleeper, say event.Payload) {
 	}
 	if _, ok := say.(event.TaskDelayed); ok {
 		w.delays, w.ledger = true, r.ledger
-		r.delays++
+		r.retried.deciding++
 		if w.ledger != nil {
 			w.ledger.deciding++
 		}

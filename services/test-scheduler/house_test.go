@@ -31,7 +31,13 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	server, err := bus.Embed(bus.ServerOptions{Dir: t.TempDir()})
+	return newHouseOn(t, bus.ServerOptions{})
+}
+
+func newHouseOn(t *testing.T, options bus.ServerOptions) *house {
+	t.Helper()
+	options.Dir = t.TempDir()
+	server, err := bus.Embed(options)
 	check(t, err)
 	t.Cleanup(server.Close)
 	b, err := server.Connect(t.Context(), bus.Options{})
