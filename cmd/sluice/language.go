@@ -34,7 +34,7 @@ func answerers(wheels wheelfind.Finder) map[string]func(context.Context, string)
 
 // finder finds wheels as the installation's builder may fetch.
 func (in *installation) finder(cache *git.Cache) wheelfind.Finder {
-	return wheelfind.Finder{Config: in.Ray, Git: cache, HTTP: fetch.New(in.Builder.Fetch.Rules, nil)}
+	return wheelfind.Finder{Config: in.Ray, Git: cache, HTTP: fetch.New(in.Builder.Fetch.Rules, nil), Allowed: in.Builder.Includes}
 }
 
 // answered asks what the dialects of a definition must know for a plan that is only shown.
@@ -71,7 +71,7 @@ func withFinder(config wheelfind.Config, look func(wheelfind.Finder) error) erro
 	if err != nil {
 		return err
 	}
-	return look(wheelfind.Finder{Config: config, Git: cache, HTTP: fetch.New(fetch.Rules{Private: true, Files: []string{"/"}}, nil)})
+	return look(wheelfind.Finder{Config: config, Git: cache, Anywhere: true, HTTP: fetch.New(fetch.Rules{Private: true, Files: []string{"/"}}, nil)})
 }
 
 // targetOptions are what a definition may say of each kind of target.

@@ -17,6 +17,7 @@ func (curious) Read(plan.Included) (plan.Suite, error) { return curious{}, nil }
 func (curious) Asks(asked plan.Asked) ([]string, error) {
 	return []string{"where is " + asked.Change.Branch}, nil
 }
+
 func (curious) Tasks(asked plan.Asked) (plan.Imported, error) {
 	at, known := asked.Answers["where is "+asked.Change.Branch]
 	if !known {

@@ -9,7 +9,10 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/sluiceci/sluice/pkg/dialect/ray/outcome"
 	"github.com/sluiceci/sluice/pkg/dialect/ray/wheels"
@@ -39,6 +42,30 @@ type Finder struct {
 	Config Config
 	Git    *git.Cache
 	HTTP   *fetch.Client
+
+	// Anywhere lets git read whatever repository is named. Without it only Ray's, its forks, those of Config.Repositories, and
+	// those that Allowed names by globs: whoever can push a branch chooses what is asked for, and the builder may read more
+	// than they.
+	Anywhere bool
+	Allowed  []string
+}
+
+// forks are the repositories that users of Ray's forge fork its own to.
+var forks = regexp.MustCompile(`^https://github\.com/[A-Za-z0-9_.-]+/ray\.git$`)
+
+// allowed refuses a repository that nobody but the builder may be able to read.
+func (f Finder) allowed(r wheels.Repo, ci wheels.CI) error {
+	_, mirrored := f.Config.Repositories[r.URL]
+	checkedOut, err := wheels.CheckedOut(ci.Branch, ci.PullRequestRepo)
+	if f.Anywhere || mirrored || forks.MatchString(r.URL) || err == nil && checkedOut.URL == r.URL {
+		return nil
+	}
+	for _, glob := range f.Allowed {
+		if ok, _ := doublestar.Match(glob, r.URL); ok {
+			return nil
+		}
+	}
+	return outcome.Raise("ReleaseTestCLIError", "cannot look for wheels in %s: the installation names it neither in builder.includes nor in ray.repositories", r.URL)
 }
 
 func (f Finder) buckets() wheels.Buckets {
@@ -56,7 +83,13 @@ func (f Finder) Find(ctx context.Context, want wheels.Wanted) (*wheels.Found, er
 	if err != nil {
 		return nil, err
 	}
-	if ask, err = f.settle(ctx, ask); err != nil {
+	if ask.Kind != wheels.ByURL && ask.Kind != wheels.ByFile {
+		err = f.allowed(ask.Repo, want.CI)
+	}
+	if err == nil {
+		ask, err = f.settle(ctx, ask)
+	}
+	if err != nil {
 		return nil, err
 	}
 	found := &wheels.Found{Spec: want.Spec, Kind: ask.Kind, Repo: ask.Repo.URL, Branch: ask.Repo.Branch}

@@ -147,6 +147,8 @@ func TestWhatIsNotFound(t *testing.T) {
 		{"H1", "", "none are named and the CI names no commit"},
 		{"H8", "wip", "none of its last"},
 		{"a branch that is not there", "nothing", "has no such branch"},
+		{"a repository that nobody allows", "https://internal.test/secret.git:main", "names it neither in builder.includes"},
+		{"a fork of another name", "https://github.com/acme/secret.git:main", "names it neither in builder.includes"},
 	} {
 		_, err := h.finder.Find(t.Context(), wheels.Wanted{Spec: c.spec, Pythons: []string{"3.9"}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

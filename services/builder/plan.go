@@ -122,7 +122,7 @@ func (b *builder) answers(ctx context.Context, def *definition.Definition, reque
 	out := map[string]string{}
 	for _, q := range definition.Questions(def, request) {
 		answer := b.config.Answers[q.Dialect]
-		if answer == nil {
+		if _, known := out[q.Text]; known || answer == nil {
 			continue
 		}
 		text, err := answer(ctx, q.Text)
