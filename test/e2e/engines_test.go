@@ -48,7 +48,14 @@ func TestRootlessPodman(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "TMPDIR=" + dir, "PATH=" + os.Getenv("PATH"), "CI=true", "SLUICE_TEST_ENGINE=podman"}
-	if said, err := cmd.CombinedOutput(); err != nil {
+	log, err := os.Create(filepath.Join(t.TempDir(), "log")) // and no pipe, which what podman leaves would hold open
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err != nil {
+		said, _ := os.ReadFile(log.Name()) // an empty one tells as little as none
 		t.Errorf("%v\n%s", err, said)
 	}
 }

@@ -99,7 +99,7 @@ func Start() (*Engine, error) {
 		return nil, err
 	}
 	for _, storage := range []string{"overlay", "vfs"} { // The second where the first cannot be: on an overlay itself.
-		e := &Engine{Dir: filepath.Join(dir, storage), kind: kind, socket: "engine.sock", storage: storage}
+		e := &Engine{Dir: filepath.Join(dir, storage[:1]), kind: kind, socket: "engine.sock", storage: storage}
 		if err = e.start(); err == nil {
 			return e, nil
 		}
@@ -109,7 +109,7 @@ func Start() (*Engine, error) {
 }
 
 func (e *Engine) start() error {
-	for _, name := range []string{"tmp", "run", "t"} {
+	for _, name := range []string{"tmp", "run", "r", "t"} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, name), 0o700); err != nil {
 			return err
 		}
@@ -173,9 +173,13 @@ func (e *Engine) Serve() error {
 	_ = os.Remove(socket) // of a service that was killed
 	e.Host = "unix://" + socket
 	e.server = e.kind.server(e)
-	var said bytes.Buffer
-	e.server.Env, e.server.Dir, e.server.Stdout, e.server.Stderr = e.env, e.Dir, &said, &said
-	e.server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	log, err := os.Create(filepath.Join(e.Dir, e.socket+".log")) // and no pipe: what outlives the server would hold it open
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	e.server.Env, e.server.Dir, e.server.Stdout, e.server.Stderr = e.env, e.Dir, log, log
+	e.server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if err := e.server.Start(); err != nil {
 		return err
 	}
@@ -188,7 +192,8 @@ func (e *Engine) Serve() error {
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("%s ended: %s", e.kind.Name, said.String())
+			said, err := os.ReadFile(log.Name())
+			return fmt.Errorf("%s ended: %s; %w", e.kind.Name, said, err)
 		default:
 		}
 	}
@@ -215,11 +220,11 @@ func (e *Engine) end(signal syscall.Signal) {
 	if e.ended == nil {
 		return
 	}
-	_ = e.server.Process.Signal(signal)
+	_ = syscall.Kill(-e.server.Process.Pid, signal) // podman without root is two processes
 	select {
 	case <-e.ended:
 	case <-time.After(20 * time.Second):
-		_ = e.server.Process.Kill()
+		_ = syscall.Kill(-e.server.Process.Pid, syscall.SIGKILL)
 		<-e.ended
 	}
 }

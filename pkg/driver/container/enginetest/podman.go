@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -62,10 +64,11 @@ func preparePodman(e *Engine) error {
 			return err
 		}
 	}
+	// The names are short: without root podman refuses, late and quietly, a runtime directory of more than 50 characters.
 	e.env = append(os.Environ(), "HOME="+e.Dir,
 		"CONTAINERS_CONF="+e.Dir+"/containers.conf", "CONTAINERS_STORAGE_CONF="+e.Dir+"/storage.conf",
 		"CONTAINERS_REGISTRIES_CONF="+e.Dir+"/registries.conf", "REGISTRY_AUTH_FILE="+e.Dir+"/auth.json",
-		"XDG_RUNTIME_DIR="+e.Dir+"/run", "TMPDIR="+e.Dir+"/t")
+		"XDG_RUNTIME_DIR="+e.Dir+"/r", "TMPDIR="+e.Dir+"/t")
 	return nil
 }
 
@@ -83,5 +86,17 @@ func stopPodman(e *Engine) {
 	reset := exec.CommandContext(ctx, "podman", "system", "reset", "--force")
 	reset.Env = e.env
 	_ = reset.Run()
+	e.unpause()
 	e.remove()
+}
+
+// unpause ends the process that holds the name spaces of a podman without root.
+func (e *Engine) unpause() {
+	text, err := os.ReadFile(filepath.Join(e.Dir, "tmp", "pause.pid"))
+	if err != nil {
+		return
+	}
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && pid > 1 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
 }
