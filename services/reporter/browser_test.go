@@ -2,6 +2,7 @@ package reporter
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/sluiceci/sluice/pkg/bus"
 )
 
 // browser starts a browser without a screen. Where none is installed the test is skipped, but for CI.
@@ -92,4 +95,47 @@ func TestBrowserIsLive(t *testing.T) {
 	becomes(t, ctx, `document.getElementById("link").textContent === "live"`)
 	w.cancelled()
 	becomes(t, ctx, `document.querySelector(".hero h1").textContent === "Cancelled"`)
+}
+
+// flood prints many lines in few chunks, of which chunk is the number of the first.
+func (w *world) flood(chunk int64, from, to int) {
+	w.t.Helper()
+	for first := from; first <= to; first += 1000 {
+		var text []byte
+		for i := first; i < min(first+1000, to+1); i++ {
+			text = fmt.Appendf(text, "line %d\n", i)
+		}
+		wait, err := w.bus.PublishLog(bus.LogChunk{
+			Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: chunk, FirstLine: int64(first), Data: text,
+		})
+		must(w.t, err)
+		must(w.t, wait(w.t.Context()))
+		chunk++
+	}
+}
+
+// TestBrowserKeepsSoManyLines shows that a flood neither fills the page of who follows it, nor of who reads above; who
+// comes back to the end goes on where the page stopped.
+func TestBrowserKeepsSoManyLines(t *testing.T) {
+	t.Parallel()
+	ctx := browser(t)
+	w := begin(t, Config{})
+	w.tell()
+	w.print(1, 2)
+	must(t, chromedp.Do(ctx, chromedp.Navigate(w.url+w.path("running")+"/tasks/"+string(liveTask))))
+	becomes(t, ctx, `document.getElementById("notice").textContent === "Following."`)
+	w.flood(2, 3, 9000)
+	becomes(t, ctx, `document.getElementById("L9000") !== null && document.querySelectorAll("#lines p").length <= 3000`)
+
+	becomes(t, ctx, `(() => { const l = document.getElementById("lines"); l.addEventListener("scroll", () => { window.up = true }); l.scrollTop = 0; return true })()`)
+	becomes(t, ctx, `window.up === true`)
+	first, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector("#lines p").id`))
+	must(t, err)
+	w.flood(20, 9001, 200000)
+	becomes(t, ctx, `document.getElementById("notice").textContent.startsWith("Paused at line ")`)
+	becomes(t, ctx, `document.getElementById("`+first+`") !== null && document.getElementById("L200000") === null`)
+
+	becomes(t, ctx, `(() => { document.getElementById("lines").scrollTop = 1e9; return document.getElementById("L200000") !== null })()`)
+	becomes(t, ctx, `document.querySelectorAll("#lines p").length <= 3000`)
+	becomes(t, ctx, `[...document.querySelectorAll("#lines p")].every((p, i, all) => Number(p.id.slice(1)) === 200001 - all.length + i)`)
 }

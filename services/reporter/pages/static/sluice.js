@@ -134,15 +134,36 @@
 
   // --- live logs ------------------------------------------------------------------------------------------------
   // Lines come in blocks: the browser lays out those in sight, and what is too much goes block by block. The end is
-  // followed while the reader is at it; who has scrolled up stays where they are, and nothing is taken away above them.
+  // followed while the reader is at it; who has scrolled up stays where they are, and nothing is taken away above them:
+  // once that is too much, the page hears no more until they come to the end.
   const most = 3000; // lines that are kept on the page while its end is followed
+  const held = 20000; // lines that are kept while the reader is above
+  const ahead = 4e6; // letters that may wait to be drawn, in a page that nobody sees
   const lines = $("lines");
   if (lines && !location.hash.startsWith("#L")) lines.scrollTop = lines.scrollHeight;
   if (lines && lines.dataset.live) {
     const tail = $("tail"), notice = $("notice");
     const say = (text, bad) => { notice.textContent = text; notice.classList.toggle("bad", !!bad); };
     let last = 0, count = lines.childElementCount, follow = true, pending = "", partial = null, waiting = false;
-    lines.addEventListener("scroll", () => { follow = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40; }, { passive: true });
+    let source = null, paused = false, drew = Number(new URL(lines.dataset.live, location.href).searchParams.get("from_line")) - 1;
+    lines.addEventListener("scroll", () => {
+      follow = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
+      if (follow && paused) listen();
+    }, { passive: true });
+    const pause = () => {
+      source.close();
+      paused = true;
+      say("Paused at line " + last + " while you read above. At the end (e) it goes on.");
+    };
+    // What is cut off here would be drawn and taken away again before anybody sees it.
+    const newest = (text) => {
+      let at = text.length;
+      for (let n = 0; n < most; n++) {
+        at = text.lastIndexOf('<p id="L', at - 1);
+        if (at <= 0) return text;
+      }
+      return text.slice(at);
+    };
     const size = (block) => block.tagName === "P" ? 1 : Number(block.dataset.n);
     const append = (came) => {
       count += came.childElementCount;
@@ -166,9 +187,10 @@
       const began = performance.now();
       if (pending) {
         const came = document.createElement("template");
-        came.innerHTML = pending;
+        came.innerHTML = follow ? newest(pending) : pending;
         pending = "";
         append(came.content);
+        drew = last;
         if (follow) lines.scrollTop = 1e9;
       }
       if (partial !== null) { tail.innerHTML = partial; partial = null; }
@@ -185,14 +207,26 @@
     lines.addEventListener("click", (e) => {
       if (e.target.tagName === "P" && e.offsetX < 64 && e.target.id) location.hash = e.target.id; // its number is a link
     });
-    const source = new EventSource(lines.dataset.live);
-    source.addEventListener("lines", (e) => { pending += e.data; last = e.lastEventId; soon(); });
-    source.addEventListener("tail", (e) => { partial = e.data; soon(); });
-    source.addEventListener("dropped", () => say("This page could not keep up and was dropped at line " + last + "; it goes on from there.", true));
-    source.addEventListener("problem", (e) => { say("The log cannot be read: " + e.data, true); source.close(); });
-    source.addEventListener("done", () => { say("The attempt has ended."); source.close(); });
-    source.addEventListener("open", () => say("Following."));
-    source.addEventListener("error", () => { if (source.readyState !== EventSource.CLOSED) say("The connection was lost at line " + last + "; it goes on from there.", true); });
+    const listen = () => {
+      const from = new URL(lines.dataset.live, location.href);
+      if (last) from.searchParams.set("from_line", last + 1);
+      paused = false;
+      source = new EventSource(from);
+      source.addEventListener("lines", (e) => {
+        pending += e.data;
+        last = Number(e.lastEventId);
+        if (pending.length > ahead && follow) pending = newest(pending);
+        if (!follow && !paused && count + last - drew > held) pause();
+        soon();
+      });
+      source.addEventListener("tail", (e) => { partial = e.data; soon(); });
+      source.addEventListener("dropped", () => say("This page could not keep up and was dropped at line " + last + "; it goes on from there.", true));
+      source.addEventListener("problem", (e) => { say("The log cannot be read: " + e.data, true); source.close(); });
+      source.addEventListener("done", () => { say("The attempt has ended."); source.close(); });
+      source.addEventListener("open", () => say("Following."));
+      source.addEventListener("error", () => { if (source.readyState !== EventSource.CLOSED) say("The connection was lost at line " + last + "; it goes on from there.", true); });
+    };
+    listen();
   }
   decorate(document);
 })();
