@@ -24,6 +24,7 @@ type PlaceStatus struct {
 	Capacity int32         `json:"capacity,omitempty"`
 	Token    int64         `json:"token"`
 	Change   int64         `json:"change"`
+	Clean    bool          `json:"clean,omitempty"` // it is cleaned after each use
 }
 
 // PlaceHolder is an attempt that has a place.
@@ -35,6 +36,7 @@ type PlaceHolder struct {
 	Shared  bool           `json:"shared,omitempty"`
 	Since   time.Time      `json:"since"`
 	Until   time.Time      `json:"until"`
+	Most    time.Time      `json:"most,omitzero"`  // the longest that it is held; zero when nothing bounds that
 	Kept    bool           `json:"kept,omitempty"` // its attempt has ended; the place is left for a person
 }
 
