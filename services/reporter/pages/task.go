@@ -24,6 +24,7 @@ type taskPage struct {
 	Sentence      string
 	Title         string    // of the run
 	Expected      time.Time // when it starts, as far as the scheduler can tell
+	Expects       string    // what that rests on, or why nobody can tell
 	Holders       []holder  // who has what it waits for
 	Kept, Held    string    // of the attempt that is shown: until when it is there for a person, and its places
 	Attempts      []attemptRow
@@ -86,7 +87,7 @@ func (p *pages) taskPage(ctx context.Context, run release.RunID, id release.Task
 	}
 	page.Title = titleOf(t.Run)
 	if t.Why != nil && t.Task.Waits() {
-		page.Expected, page.Holders = t.Why.Expected, holdersOf(t.Why.Holders)
+		page.Expected, page.Expects, page.Holders = t.Why.Expected, t.Why.Expects, holdersOf(t.Why.Holders)
 	}
 	page.Shown, _ = t.Task.Attempt(attempt)
 	page.Kept, page.Held = kept(page.Shown, now), held(page.Shown)
