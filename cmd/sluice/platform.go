@@ -87,7 +87,7 @@ func makeExecutors(in *installation, deps service.Deps, cache *git.Cache) ([]ser
 		if i > 0 { // Each has a heartbeat of its own.
 			member.Instance += "-" + strconv.Itoa(i)
 		}
-		cfg.Alerts = alerts()
+		cfg.Alerts, cfg.Recorders = alerts(), recorders()
 		s, err := executor.New(cfg, member, cache)
 		if err != nil {
 			return nil, err

@@ -211,6 +211,13 @@ type Result struct {
 	Stored int64 // bytes in the archive before compression; less than Bytes when the limit cut it
 }
 
+// Recent are the last lines so far, without their ends.
+func (w *Writer) Recent() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tail.lines()
+}
+
 // Close sends the last chunk and ends the archive. The error is the archive's.
 func (w *Writer) Close() (Result, error) {
 	w.mu.Lock()

@@ -44,7 +44,7 @@ func TestExportsARelease(t *testing.T) {
 		"run.json": "", "plan.json": "", "candidate.json": "", "manifest.json": "",
 		"artifacts/wheel/demo-1.0-py3-none-any.whl": "wheel of a",
 		"results/build/1.json":                      "", "results/smoke/1.json": "", "results/smoke/1/report/report.xml": "<testsuite/>",
-		"results/round-0.json": "", "logs/smoke/1.log.zst": "log of wheel of a",
+		"results/round-0.json": "", "logs/smoke/1.log.zst": "log of wheel of a", "results/smoke/1.artifacts.tar": "files of wheel of a",
 	}
 	if diff := cmp.Diff(below, files(t, filepath.Join(path, home))); diff != "" {
 		t.Error("directory:", diff)

@@ -41,6 +41,13 @@ func (x *exporter) attemptFiles(ctx context.Context, r *run, t event.TaskFinishe
 		}
 		files = append(files, log)
 	}
+	if t.Files != "" {
+		left, err := x.storedBlob(ctx, results+".artifacts.tar", t.Files, "application/x-tar")
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, left)
+	}
 	if r.kinds[t.Task] == release.Build {
 		return files, nil
 	}

@@ -164,7 +164,7 @@ func (s story) test(w *world) {
 	w.Helper()
 	report := release.Artifact{Name: "report.xml", Type: "report", Task: "smoke", Digest: w.blob("<testsuite/>"), Size: 12}
 	w.say(s.run(), event.TaskFinished{
-		Task: "smoke", Attempt: 1 + s.round, Outcome: release.Success, Class: release.ClassOK, Log: w.blob("log of " + s.text),
+		Task: "smoke", Attempt: 1 + s.round, Outcome: release.Success, Class: release.ClassOK, Log: w.blob("log of " + s.text), Files: w.blob("files of " + s.text),
 		Artifacts: []release.Artifact{report},
 	})
 }

@@ -74,6 +74,16 @@ func (a *attempt) judge() error {
 
 // measured reads what the command wrote, and keeps its metrics where no report was asked for.
 func (a *attempt) measured() []byte {
+	text := a.written()
+	if sum, err := report.Results(bytes.NewReader(text)); err == nil && a.task.Reports.Results == "" {
+		a.keepSummary(&report.Summary{Metrics: sum.Metrics})
+	}
+	return text
+}
+
+// written reads the file of what was measured; nil when there is none, or what is there is no file. Numbers that JSON has not
+// are null.
+func (a *attempt) written() []byte {
 	dir, name := filepath.Join(a.here().dir, artifactsName), resultsName
 	if a.task.Reports.Results != "" {
 		dir, name = a.workspace(), a.task.Reports.Results
@@ -95,8 +105,5 @@ func (a *attempt) measured() []byte {
 	if err != nil {
 		return nil
 	}
-	if sum, err := report.Results(bytes.NewReader(text)); err == nil && a.task.Reports.Results == "" {
-		a.keepSummary(&report.Summary{Metrics: sum.Metrics})
-	}
-	return text
+	return report.Finite(text)
 }

@@ -46,6 +46,7 @@ func (a *attempt) finish(ctx context.Context) {
 	a.show(ctx)
 	ctx = context.WithoutCancel(ctx)
 	if a.keep() {
+		a.writeRecords()
 		a.storeFiles(ctx)
 		a.closeLog(ctx)
 		return
@@ -53,6 +54,7 @@ func (a *attempt) finish(ctx context.Context) {
 	_ = a.phase(phaseCleanup, func() error {
 		var left bool
 		a.result.Unclean, left = a.undo(ctx)
+		a.writeRecords()
 		a.storeFiles(ctx)
 		a.closeLog(ctx)
 		if left {

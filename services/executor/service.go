@@ -38,6 +38,7 @@ type Config struct {
 	Keep        time.Duration     `yaml:"keep"`        // how long workspaces of failed attempts are left whose task does not say
 	Use         driver.Driver     `yaml:"-"`           // in place of Driver
 	Alerts      []Alert           `yaml:"-"`           // suites that tasks may name
+	Recorders   []Recorder        `yaml:"-"`           // records that tasks may want of their attempts
 
 	// Failed, when set, is shown the workspace of a failed attempt before that is cleaned: a person may look around. The
 	// attempt goes on when it returns; it must when ctx ends.

@@ -23,6 +23,10 @@ const hostileTest = `<img src=x onerror=alert(1)> "soak" /../`
 func (w *world) charted() {
 	w.t.Helper()
 	at := time.Now().UTC().AddDate(0, 0, -40)
+	var facts []event.Event
+	say := func(run release.RunID, at time.Time, p event.Payload) {
+		facts = append(facts, event.Root(run, "/test/1", at, p))
+	}
 	runs := []string{"shut", "released", "broken release", "running"}
 	ends := map[string]string{ // oldest first: passes, fails, alerts, the platform
 		"actors.aws": strings.Repeat("P", 34) + "PFFA", "serve.aws": strings.Repeat("P", 20) + "IPPPPPPF", "tune.gce": "PFPFPPFPPFPPPPFP", "io.aws": strings.Repeat("P", 30), hostileTest: "PIF",
@@ -36,14 +40,14 @@ func (w *world) charted() {
 			if i >= len(letters)-len(runs) {
 				run = w.story.Runs[runs[i-len(letters)+len(runs)]]
 			}
-			w.say(run, at.AddDate(0, 0, i), event.TestsJudged{
+			say(run, at.AddDate(0, 0, i), event.TestsJudged{
 				Project: "rillkit", Round: int32(len(test)), Commit: commit(i), At: at.AddDate(0, 0, i), // a round of its own: the run has one such fact for each
 				Tests: []event.JudgedTest{{Test: test, Task: "test-image", Outcome: class.Outcome(), Class: class, Reason: why, Owner: "core", Frequency: "nightly", Stable: true}},
 			})
 		}
 	}
 	move := func(test string, n int32, from, to, by, reason string, until time.Time) {
-		w.say(event.Fleet, at.AddDate(0, 0, 36+int(n)), event.TestMoved{
+		say(event.Fleet, at.AddDate(0, 0, 36+int(n)), event.TestMoved{
 			Project: "rillkit", Test: test, Number: n, From: from, To: to, By: by, Reason: reason, Until: until, Owner: "core", Run: map[bool]release.RunID{true: w.story.Runs["shut"]}[by == ""],
 		})
 	}
@@ -52,15 +56,16 @@ func (w *world) charted() {
 	move("serve.aws", 1, "passing", "failing", "", "it ended in run r-28 as command: expected 100 actors, found 97", time.Time{})
 	move("tune.gce", 1, "passing", "flaky", "", "of the newest 30 results 5 turn from pass to fail", time.Time{})
 	move(hostileTest, 1, "passing", "jailed", "grace", "waits for a driver", time.Now().UTC().Add(72*time.Hour))
-	w.say(event.Fleet, time.Now(), event.IssueSynced{Project: "rillkit", Test: "actors.aws", Intent: "2", Action: "opened", Issue: 41, URL: "https://forge.example/rill/rillkit/issues/41", Open: true})
-	w.say(event.Fleet, time.Now(), event.IssueSynced{Project: "rillkit", Test: "serve.aws", Intent: "1", Action: "opened", Issue: 42, URL: "javascript:alert(1)", Open: true})
-	w.say(event.Fleet, time.Now(), event.BisectRequested{Bisect: "b1", Project: "rillkit", Test: "actors.aws", Good: commit(34), Bad: commit(44), Deadline: time.Now().Add(time.Hour), Reason: "it is failing"})
-	w.say(event.Fleet, time.Now(), event.BisectAdvanced{Bisect: "b1", Commits: []release.Commit{commit(34), commit(36), commit(44)}, Started: []event.BisectRun{
+	say(event.Fleet, time.Now(), event.IssueSynced{Project: "rillkit", Test: "actors.aws", Intent: "2", Action: "opened", Issue: 41, URL: "https://forge.example/rill/rillkit/issues/41", Open: true})
+	say(event.Fleet, time.Now(), event.IssueSynced{Project: "rillkit", Test: "serve.aws", Intent: "1", Action: "opened", Issue: 42, URL: "javascript:alert(1)", Open: true})
+	say(event.Fleet, time.Now(), event.BisectRequested{Bisect: "b1", Project: "rillkit", Test: "actors.aws", Good: commit(34), Bad: commit(44), Deadline: time.Now().Add(time.Hour), Reason: "it is failing"})
+	say(event.Fleet, time.Now(), event.BisectAdvanced{Bisect: "b1", Commits: []release.Commit{commit(34), commit(36), commit(44)}, Started: []event.BisectRun{
 		{Commit: commit(34), Run: w.story.Runs["released"]}, {Commit: commit(44), Run: w.story.Runs["shut"]},
 	}, Reason: "the two ends are tried first"})
-	w.say(event.Fleet, time.Now(), event.BisectAdvanced{Bisect: "b1", Number: 1, Started: []event.BisectRun{{Commit: commit(36), Run: w.story.Runs["broken release"]}}, Passing: commit(34), Failing: commit(44), Reason: "1 commit is left"})
-	w.say(event.Fleet, time.Now(), event.BisectEnded{Bisect: "b1", Project: "rillkit", Test: "actors.aws", Blamed: commit(36), Reason: "the commit before it passes"})
-	w.say(event.Fleet, time.Now(), event.BisectRequested{Bisect: "b2", Project: "rillkit", Test: "serve.aws", Good: commit(20), Bad: commit(28), By: "ada", Deadline: time.Now().Add(time.Hour)})
+	say(event.Fleet, time.Now(), event.BisectAdvanced{Bisect: "b1", Number: 1, Started: []event.BisectRun{{Commit: commit(36), Run: w.story.Runs["broken release"]}}, Passing: commit(34), Failing: commit(44), Reason: "1 commit is left"})
+	say(event.Fleet, time.Now(), event.BisectEnded{Bisect: "b1", Project: "rillkit", Test: "actors.aws", Blamed: commit(36), Reason: "the commit before it passes"})
+	say(event.Fleet, time.Now(), event.BisectRequested{Bisect: "b2", Project: "rillkit", Test: "serve.aws", Good: commit(20), Bad: commit(28), By: "ada", Deadline: time.Now().Add(time.Hour)})
+	must(w.t, w.bus.Publish(w.t.Context(), facts...))
 	eventually(w.t, func() bool {
 		_, body := w.get("/tests")
 		return strings.Contains(body, "running, 0 runs") && strings.Contains(body, "blames")
@@ -121,10 +126,10 @@ func TestPagesOfTests(t *testing.T) {
 // TestBrowserShowsHowTestsFare reads the list as a person does, with JavaScript and without, in light and in the dark.
 func TestBrowserShowsHowTestsFare(t *testing.T) {
 	t.Parallel()
-	ctx := browser(t)
 	w := begin(t, Config{})
 	w.tell()
 	w.charted()
+	ctx := browser(t)
 	look := os.Getenv("SLUICE_SCREENSHOTS") // a directory for whoever wants to see the pages
 	for _, noScript := range []bool{false, true} {
 		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: noScript})

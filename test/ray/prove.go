@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,83 @@ func (w *world) proveNightly(ctx context.Context, s *sluice, run, commit string)
 		return err
 	}
 	say("   a JAR with the natives of both systems; no wheel in any index")
+	return w.recorded(ctx, s, run, commit)
+}
+
+// recorded reads the records of a run's tests where they are kept: of each attempt one, with Ray's fields.
+func (w *world) recorded(ctx context.Context, s *sluice, run, commit string) error {
+	d, err := s.detail(ctx, run)
+	if err != nil {
+		return err
+	}
+	attempts := 0
+	for _, t := range d.Tasks {
+		if t.Kind == "test" && t.Name != "complete" && !strings.HasPrefix(t.Name, "test-wheels") {
+			attempts += len(t.Attempts)
+		}
+	}
+	tars, err := w.exported(ctx, commit, attempts)
+	if err != nil {
+		return err
+	}
+	statuses := map[string]int{}
+	for _, file := range tars {
+		status, err := w.status(ctx, file)
+		if err != nil {
+			return err
+		}
+		statuses[status]++
+	}
+	if statuses["success"] != 141 || statuses["transient_infra_error"] != 1 || statuses["error"] < 2 {
+		return fmt.Errorf("the records of the nightly say %v, want 141 successes, one transient fault of the infrastructure and two errors", statuses)
+	}
+	say("   a record of each of %d attempts is in the exports, %d of them errors of tests, one the infrastructure's", attempts, statuses["error"])
 	return nil
+}
+
+// exported waits until what all attempts of a run of a commit left is exported.
+func (w *world) exported(ctx context.Context, commit string, want int) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for {
+		var tars []string
+		for _, run := range []string{"", "runs/*/"} { // another run of the commit may have been planned before
+			found, err := filepath.Glob(w.Path("exports/master/" + commit + "/" + run + "results/*/*.artifacts.tar"))
+			if err != nil {
+				return nil, err
+			}
+			tars = append(tars, found...)
+		}
+		if len(tars) == want {
+			return tars, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d attempts left something in the exports, want %d", len(tars), want)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// status is that of a record, which has what Ray's has.
+func (w *world) status(ctx context.Context, file string) (string, error) {
+	text, err := sh(ctx, w.dir, "tar", "-xOf", file, "result.json")
+	if err != nil {
+		return "", err
+	}
+	var r struct {
+		Status  string          `json:"status"`
+		Code    *int            `json:"return_code"`
+		Results *map[string]any `json:"results"`
+		Logs    *string         `json:"last_logs"`
+		Tags    struct {
+			Env string `json:"env"`
+		} `json:"extra_tags"`
+	}
+	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Code == nil || r.Results == nil || r.Logs == nil || r.Tags.Env == "" {
+		return "", fmt.Errorf("the record %s is %s: %w", file, text, err)
+	}
+	return r.Status, nil
 }
 
 // jar is where the JAR of a commit is served from.

@@ -40,6 +40,7 @@ executors:
     path: %[1]s/checkout/standin/bin:/usr/local/bin:/usr/bin:/bin
     environment: {RAYISH_CLOUD: %[1]s/cloud, RAYISH_CAST: %[1]s/cast.txt}
 publisher: {root: %[1]s/published}
+artifact_exporter: {destinations: [{name: archive, url: "file://%[1]s/exports"}]}
 `
 
 // up starts Sluice in the world.

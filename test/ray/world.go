@@ -38,7 +38,7 @@ func newWorld(ctx context.Context, dir string) (*world, error) {
 	if w.Servers, err = outside.Serve(dir, outside.Hooks{URL: w.hooks + "/hooks/gitea", Secret: hookSecret}, uploadToken); err != nil {
 		return nil, err
 	}
-	if err := w.Folders("published/index", "published/maven", "cloud"); err != nil {
+	if err := w.Folders("published/index", "published/maven", "cloud", "exports"); err != nil {
 		return nil, err
 	}
 	if err := w.Forge.Create(ctx, repo); err != nil {

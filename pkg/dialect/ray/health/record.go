@@ -20,20 +20,21 @@ type Record struct {
 	ReturnCode     outcome.Code      `json:"return_code"`
 	Class          release.Class     `json:"class,omitempty"`
 	Attempt        int               `json:"attempt,omitempty"`
-	LastLogs       string            `json:"last_logs,omitempty"`
+	LastLogs       string            `json:"last_logs"`
 	Runtime        float64           `json:"runtime"` // seconds; -1 when it never ran
 	Stable         bool              `json:"stable"`
 	SmokeTest      bool              `json:"smoke_test"`
-	BuildkiteURL   string            `json:"buildkite_url,omitempty"`
-	WheelsURL      string            `json:"wheels_url,omitempty"`
-	ClusterURL     string            `json:"cluster_url,omitempty"`
-	JobURL         string            `json:"job_url,omitempty"`
-	JobID          string            `json:"job_id,omitempty"`
-	BuildkiteJobID string            `json:"buildkite_job_id,omitempty"`
-	ClusterID      string            `json:"cluster_id,omitempty"`
+	BuildkiteURL   string            `json:"buildkite_url"`
+	WheelsURL      string            `json:"wheels_url"`
+	ClusterURL     string            `json:"cluster_url"`
+	JobURL         string            `json:"job_url"`
+	JobID          string            `json:"job_id"`
+	BuildkiteJobID string            `json:"buildkite_job_id"`
+	ClusterID      string            `json:"cluster_id"`
 	Metrics        map[string]any    `json:"prometheus_metrics,omitempty"`
-	ExtraTags      map[string]string `json:"extra_tags,omitempty"`
+	ExtraTags      map[string]string `json:"extra_tags"`
 	CrashPattern   string            `json:"crash_pattern,omitempty"`
+	ResultsProblem string            `json:"results_problem,omitempty"` // why there are none
 }
 
 // maxRecord is the most bytes of a record that are read.

@@ -144,3 +144,19 @@ func Reason(code Code) string {
 		return "unknown reason"
 	}
 }
+
+// OfEnd is the row of an end that was classified: that of the command's own exit code where it says the same, else the one
+// that its class stands for.
+func OfEnd(class release.Class, exit Code) Row {
+	if row := Of(exit); exit != CodeSuccess && row.Name != "UNKNOWN" && row.Class == class {
+		return row
+	}
+	code, known := map[release.Class]Code{
+		release.ClassOK: CodeSuccess, release.ClassConfig: 11, release.ClassSetup: 12, release.ClassInfra: 19, release.ClassLost: 19,
+		release.ClassInfraTimeout: 32, release.ClassCommand: 40, release.ClassAlert: 41, release.ClassTimeout: 42, release.ClassPrepare: 43,
+	}[class]
+	if !known {
+		code = CodeUnknown
+	}
+	return Of(code)
+}
