@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/driver/drivertest"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/git"
@@ -21,6 +22,8 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/service"
 )
+
+func TestMain(m *testing.M) { os.Exit(drivertest.Overlap(m)) }
 
 // deadline bounds every wait.
 const deadline = time.Minute

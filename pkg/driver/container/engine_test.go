@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluiceci/sluice/pkg/driver/container/enginetest"
+	"github.com/sluiceci/sluice/pkg/driver/drivertest"
 )
 
 // shared is the one engine of all tests; TestMain stops it.
@@ -18,7 +19,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := drivertest.Overlap(m)
 	if started != nil {
 		started.Stop()
 	}

@@ -136,6 +136,7 @@ func TestImagesThatCannotBeHad(t *testing.T) {
 		"not for us":       {container.Options{}, e.Registry + "/sluice/secret/x:1", fault.Denied},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			one.options.Host, one.options.Place = e.Host, t.TempDir()
 			d, err := container.Open(t.Context(), one.options)
 			if err != nil {

@@ -50,6 +50,7 @@ func start(t *testing.T, ctx context.Context, d driver.Driver, spec driver.Spec)
 }
 
 func TestCommandSurvivesTheConnection(t *testing.T) {
+	t.Parallel()
 	d, c, _ := overCable(t, nil)
 	go1, went := filepath.Join(t.TempDir(), "go"), filepath.Join(t.TempDir(), "went")
 	var out drivertest.Output
@@ -78,6 +79,7 @@ func TestCommandSurvivesTheConnection(t *testing.T) {
 
 // TestConnectionLostAgainAndAgain cuts in the middle of the log: no byte is lost or doubled.
 func TestConnectionLostAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	d, c, _ := overCable(t, nil)
 	var out drivertest.Output
 	p := start(t, t.Context(), d, drivertest.Shell(t, "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo line $i; [ $((i%100)) != 0 ] || sleep 0.05; done", &out))
@@ -99,6 +101,7 @@ func TestConnectionLostAgainAndAgain(t *testing.T) {
 }
 
 func TestCancelledWhileAway(t *testing.T) {
+	t.Parallel()
 	d, c, _ := overCable(t, nil)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var out drivertest.Output
@@ -115,6 +118,7 @@ func TestCancelledWhileAway(t *testing.T) {
 }
 
 func TestHostThatStaysAway(t *testing.T) {
+	t.Parallel()
 	d, c, s := overCable(t, func(o *ssh.Options) { o.Patience, o.Orphan = time.Second, 2*time.Second })
 	var out drivertest.Output
 	p := start(t, t.Context(), d, drivertest.Shell(t, "echo up; sleep 300", &out))
@@ -157,6 +161,7 @@ func attempts(t *testing.T, s *server) []string {
 }
 
 func TestSupervisorKilled(t *testing.T) {
+	t.Parallel()
 	d, _, s := overCable(t, nil)
 	var out drivertest.Output
 	p := start(t, t.Context(), d, drivertest.Shell(t, "echo up; sleep 300", &out))
@@ -203,6 +208,7 @@ func TestHelperExecutor(t *testing.T) {
 }
 
 func TestSweepAfterTheExecutorWasKilled(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	o := s.options()
 	up := filepath.Join(t.TempDir(), "up")
@@ -234,6 +240,7 @@ func TestSweepAfterTheExecutorWasKilled(t *testing.T) {
 }
 
 func TestExpiredAttemptsAreSweptByAnybody(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	for name, expires := range map[string]string{"old": "1000000000", "young": "9000000000", "broken": "x"} {
 		dir := filepath.Join(s.dir, "attempts", "someone", name+"-1")
@@ -251,6 +258,7 @@ func TestExpiredAttemptsAreSweptByAnybody(t *testing.T) {
 }
 
 func TestStrangersAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	other := newKey(t, filepath.Join(s.dir, "other"))
 	for name, change := range map[string]func(*ssh.Options){
@@ -272,6 +280,7 @@ func TestStrangersAreRefused(t *testing.T) {
 }
 
 func TestConfigurationIsChecked(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	empty := filepath.Join(s.dir, "empty")
 	write(t, empty, "")

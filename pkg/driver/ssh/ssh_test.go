@@ -1,6 +1,7 @@
 package ssh_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -24,6 +25,8 @@ func open(t *testing.T, o ssh.Options) *ssh.Driver {
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
+
+func TestMain(m *testing.M) { os.Exit(drivertest.Overlap(m)) }
 
 func TestSharedHostConforms(t *testing.T) {
 	o := newServer(t).options()

@@ -30,6 +30,7 @@ func tarOf(t testing.TB, headers ...*tar.Header) []byte {
 }
 
 func TestTreesComeBackAsTheyWere(t *testing.T) {
+	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
 	old := time.Unix(1_000_000_000, 0)
 	for name, mode := range map[string]os.FileMode{"a/b/run": 0o755, "a/plain": 0o640, "readonly": 0o444} {
@@ -67,6 +68,7 @@ func TestTreesComeBackAsTheyWere(t *testing.T) {
 }
 
 func TestHostsCannotWriteElsewhere(t *testing.T) {
+	t.Parallel()
 	for name, headers := range map[string][]*tar.Header{
 		"above":           {{Name: "../x", Typeflag: tar.TypeReg, Mode: 0o644}},
 		"absolute":        {{Name: "/tmp/x", Typeflag: tar.TypeReg, Mode: 0o644}},
