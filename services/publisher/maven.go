@@ -201,11 +201,17 @@ func (m mavenMetadata) lists(version string) bool {
 	return slices.Contains(m.Versioning.Versions, version)
 }
 
-// add makes a version the newest, as a deployment does.
+// add lists a version, and makes it the newest unless one that is newer is there: a correction of an older version does not
+// move who asks for the newest.
 func (m mavenMetadata) add(c coordinates, now time.Time) ([]byte, error) {
 	m.XMLName = xml.Name{Local: "metadata"}
 	m.GroupID, m.ArtifactID = c.Group, c.Artifact
-	m.Versioning.Latest, m.Versioning.Release = c.Version, c.Version
+	if m.Versioning.Latest == "" || mavenOrder(c.Version, m.Versioning.Latest) >= 0 {
+		m.Versioning.Latest = c.Version
+	}
+	if m.Versioning.Release == "" || mavenOrder(c.Version, m.Versioning.Release) >= 0 {
+		m.Versioning.Release = c.Version
+	}
 	m.Versioning.Versions = append(slices.Clone(m.Versioning.Versions), c.Version)
 	m.Versioning.LastUpdated = now.UTC().Format("20060102150405")
 	b, err := xml.MarshalIndent(m, "", "  ")

@@ -23,7 +23,7 @@ func mavenKind() Kind {
 		Rank: 2,
 		Staged: "In a directory the files lie under `.staged/` by their digest. Over HTTP there is no staging area: coordinates and bytes are checked, " +
 			"and every name is free or taken by the same bytes.",
-		Committed: "The version's files are in place, the POM last, and maven-metadata.xml lists the version. A released version never changes; " +
+		Committed: "The version's files are in place, the POM last, and maven-metadata.xml lists the version, as the newest unless a newer one is there. A released version never changes; " +
 			"to undo it a person deletes the version's directory or package before anybody uses it.",
 		HardStop: "The version has the same file name with other bytes. Raise the version and release again; delete a version only if nobody can have used it.",
 		Options: append([]Option{
