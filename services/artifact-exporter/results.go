@@ -37,6 +37,9 @@ type attempt struct {
 // results sees to it that the results of all attempts are kept, and sums them up.
 func (x *exporter) results(ctx context.Context, d *bus.Delivery[event.RunFinished]) error {
 	r, wanted, err := x.find(ctx, d.Event.Run)
+	if bus.Empty(err) {
+		return nil // it ended before it was planned, as a run does that is cancelled at once: there is nothing to keep
+	}
 	if err != nil || !wanted {
 		return err
 	}

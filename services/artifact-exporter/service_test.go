@@ -64,6 +64,24 @@ func TestExportsARelease(t *testing.T) {
 	}
 }
 
+// A run that is cancelled before it has a plan ends, and left nothing: that is no dead letter.
+func TestRunThatWasNeverPlanned(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	w := newWorld(t, dir)
+	w.start()
+	never, good := story{change: push("master", "b")}, story{change: push("master", "a"), text: "the release"}
+	never.finish(w)
+	good.tell(w)
+	w.exported(3)
+	if letters, err := w.bus.DeadLetters(t.Context(), 0, 100); err != nil || len(letters) != 0 {
+		t.Errorf("dead letters %v, %v", letters, err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(path, "master")); err != nil || len(entries) != 1 {
+		t.Errorf("master/ has %v, %v; want what the other run left", entries, err)
+	}
+}
+
 func readManifest(t *testing.T, dir string) (m manifest) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))

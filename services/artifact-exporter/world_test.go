@@ -77,10 +77,10 @@ func (w *world) start() {
 // exported waits until n things in all were said to be exported, and returns them as "destination part round".
 func (w *world) exported(n int) []string {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 	defer cancel()
 	for len(w.seen) < n {
-		batch, err := w.follow.Next(ctx, 30*time.Second)
+		batch, err := w.follow.Next(ctx, time.Minute)
 		if err != nil {
 			w.Fatalf("waiting for %d exports, found %d: %v", n, len(w.seen), err)
 		}
