@@ -102,7 +102,7 @@ func checkExported(t *testing.T, dir, bucket, home string, x event.ArtifactExpor
 	case "latest":
 		at = strings.TrimSuffix(at, home) + "latest"
 	case "results":
-		list, files = dir+"/"+home+"/results/round-0.json", 4
+		list, files = dir+"/"+home+"/results/round-0.json", 5
 	}
 	if x.Location != at || x.Files != files || x.Bytes == 0 {
 		t.Errorf("%s %s is at %s with %d files, %d bytes; want %s with %d files", x.Destination, x.Part, x.Location, x.Files, x.Bytes, at, files)
