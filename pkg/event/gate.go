@@ -63,6 +63,9 @@ type PublicationRequested struct {
 	Round  int32                    `json:"round,omitempty"`
 	Plan   release.Digest           `json:"plan,omitempty"`
 	Blob   release.Digest           `json:"blob,omitempty"` // candidate
+
+	// Leave are names that a run has taken which was planned later. Where they may move they stay with it.
+	Leave []string `json:"leave,omitempty"`
 }
 
 // PublicationAdvanced says that a target has reached a state.

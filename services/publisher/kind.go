@@ -13,6 +13,7 @@ import (
 type Kind struct {
 	Name      string
 	Doc       string   // what it publishes, and where
+	Moves     bool     // whether a name may move from one release to the next, as a tag of an image may
 	Rank      int      // how hard a commit is to undo, 0 the easiest; commits go from the easiest to the hardest
 	Staged    string   // what is done before anybody commits
 	Committed string   // what "committed" means there, and how it could be undone

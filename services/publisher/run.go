@@ -2,6 +2,8 @@ package publisher
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/bus"
@@ -19,47 +21,47 @@ func (p *publisher) run(ctx context.Context) error {
 		return err
 	}
 	defer facts.Close()
-	sagas, touched := map[release.RunID]*saga{}, map[release.RunID]bool{}
+	all, touched := newSagas(), map[release.RunID]release.RunID{}
 	for {
 		batch, err := facts.Next(ctx, retryEvery)
 		if err != nil {
 			return err
 		}
 		for _, e := range batch.Events {
-			fold(sagas, e)
-			touched[e.Run] = true
+			all.apply(e)
+			touched[e.Run] = ""
 		}
 		if batch.Live {
-			p.decide(ctx, sagas, touched)
+			p.decide(ctx, all, touched)
 		}
 	}
 }
 
-func fold(sagas map[release.RunID]*saga, e event.Event) {
-	s := sagas[e.Run]
-	if s == nil {
-		s = newSaga()
-		sagas[e.Run] = s
-	}
-	s.apply(e)
-	if s.published {
-		sagas[e.Run] = &saga{published: true, targets: map[string]*progress{}, retries: map[string]bool{}, failed: map[int32]bool{}}
-	}
-}
-
-// decide says what follows for the runs that were touched. A run stays touched until what it says is stored.
-func (p *publisher) decide(ctx context.Context, sagas map[release.RunID]*saga, touched map[release.RunID]bool) {
-	for run := range touched {
-		s := sagas[run]
-		intents := s.decide()
+// decide says what follows for the runs that were touched. A run stays touched until what it says is stored, and while it
+// waits for another. What was said counts for the next run at once, before it comes back as a fact.
+func (p *publisher) decide(ctx context.Context, all *sagas, touched map[release.RunID]release.RunID) {
+	for _, run := range slices.Sorted(maps.Keys(touched)) {
+		intents, waits := all.decide(run)
 		events := make([]event.Event, 0, len(intents))
 		for _, intent := range intents {
-			events = append(events, event.New(s.cause, p.deps.Source(Name), p.deps.Now(), intent))
+			events = append(events, event.New(all.of[run].cause, p.deps.Source(Name), p.deps.Now(), intent))
 		}
 		if err := p.deps.Bus.Publish(ctx, events...); err != nil {
 			p.deps.Log.Warn("cannot say the next steps of a publication; trying again", "run", run, "err", err)
 			continue
 		}
-		delete(touched, run)
+		for _, e := range events {
+			if _, asked := e.Data.(event.PublicationRequested); asked {
+				all.apply(e)
+			}
+		}
+		switch waits {
+		case "":
+			delete(touched, run)
+		case touched[run]: // told
+		default:
+			p.deps.Log.Info("a commit waits for another run, which is giving the same name", "run", run, "for", waits)
+			touched[run] = waits
+		}
 	}
 }

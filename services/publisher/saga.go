@@ -27,6 +27,7 @@ type saga struct {
 	failed    map[int32]bool  // rounds that ended in release.failed
 	published bool
 	cancelled string // who cancelled the run in this round, and why
+	at        uint64 // where its plan stands in the stream; of a rerun, where that of the run does that it makes again
 }
 
 // progress is how far one target has come.
@@ -36,6 +37,10 @@ type progress struct {
 	reached   release.PublicationState
 	requested map[attempt]bool
 	broken    map[attempt]string // why
+
+	names []string      // that it gives, where they may move
+	waits release.RunID // for this run, which is giving one of these names
+	leave []string      // those that a run has which was planned later
 }
 
 // attempt is one try at a step.
@@ -64,7 +69,7 @@ func sagaSays() []event.Type {
 func (s *saga) apply(e event.Event) {
 	switch p := e.Data.(type) {
 	case event.RunPlanned:
-		s.plan(p)
+		s.plan(e, p)
 	case event.GateOpened:
 		s.open(e, p)
 	case event.RunCancelRequested:
@@ -72,7 +77,7 @@ func (s *saga) apply(e event.Event) {
 	case event.PublicationRequested:
 		s.target(p.Target, p.Kind).requested[attempt{p.State, p.Round}] = true
 	case event.PublicationAdvanced:
-		s.target(p.Target, p.Kind).advance(p.State)
+		s.target(p.Target, p.Kind).advance(p)
 	case event.PublicationFailed:
 		s.target(p.Target, p.Kind).broken[attempt{p.State, p.Round}] = p.Reason
 	case event.PublicationRetryRequested:
@@ -84,11 +89,11 @@ func (s *saga) apply(e event.Event) {
 	}
 }
 
-func (s *saga) plan(p event.RunPlanned) {
+func (s *saga) plan(e event.Event, p event.RunPlanned) {
 	if s.planned != nil {
 		return
 	}
-	s.planned = &p
+	s.planned, s.at = &p, e.Seq
 	for _, t := range p.Targets {
 		s.target(t.Name, t.Kind)
 	}
@@ -122,9 +127,15 @@ func (s *saga) target(name, kind string) *progress {
 	return t
 }
 
-func (t *progress) advance(to release.PublicationState) {
-	if to.Reached(t.reached) {
-		t.reached = to
+func (t *progress) advance(p event.PublicationAdvanced) {
+	if p.State.Reached(t.reached) {
+		t.reached = p.State
+	}
+	if p.State == release.Probed && moves(t.kind) {
+		t.names = nil
+		for _, f := range p.Files {
+			t.names = append(t.names, f.Name)
+		}
 	}
 }
 
@@ -241,9 +252,13 @@ func (s *saga) steps(next func(*progress) release.PublicationState) []event.Payl
 		if _, _, failed := t.failure(s.round); state == "" || failed || t.requested[attempt{state, s.round}] {
 			continue
 		}
-		out = append(out, event.PublicationRequested{
+		asked := event.PublicationRequested{
 			Target: name, Kind: t.kind, State: state, Round: s.round, Plan: s.opened.Plan, Blob: s.opened.Blob,
-		})
+		}
+		if state == release.Committed {
+			asked.Leave = t.leave
+		}
+		out = append(out, asked)
 	}
 	return out
 }
@@ -258,6 +273,9 @@ func (s *saga) next(t *progress) release.PublicationState {
 }
 
 func (s *saga) mayCommit(t *progress) bool {
+	if t.waits != "" {
+		return false
+	}
 	for _, other := range s.targets {
 		if !other.reached.Reached(release.Staged) {
 			return false
@@ -315,11 +333,16 @@ func (t *progress) describe(round int32) string {
 }
 
 // rankOf is the order of commits. A kind that nobody knows fails when it is opened, long before its commit.
-func rankOf(kind string) int {
+func rankOf(kind string) int { return kindNamed(kind).Rank }
+
+// moves reports whether names of a kind may move from one release to the next.
+func moves(kind string) bool { return kindNamed(kind).Moves }
+
+func kindNamed(name string) Kind {
 	for _, k := range Kinds() {
-		if k.Name == kind {
-			return k.Rank
+		if k.Name == name {
+			return k
 		}
 	}
-	return 0
+	return Kind{}
 }

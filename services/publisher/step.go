@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
@@ -55,6 +56,9 @@ func (p *publisher) make(ctx context.Context, run release.RunID, want event.Publ
 	case release.Staged:
 		return done, target.Stage(ctx, r)
 	case release.Committed:
+		if len(want.Leave) > 0 {
+			done.Detail = "a run that was planned later has " + strings.Join(want.Leave, ", ")
+		}
 		return done, target.Commit(ctx, r)
 	case release.Verified:
 		return done, target.Verify(ctx, r)
@@ -89,7 +93,7 @@ func (p *publisher) open(ctx context.Context, run release.RunID, want event.Publ
 		return Release{}, plan.Target{}, fault.New(fault.Invalid, "cannot publish to target %q of kind %s: the plan of run %s has no such target", want.Target, want.Kind, run)
 	}
 	picked, err := Select(c, frozen.Targets[i], p.openBlob)
-	r := Release{Run: run, Project: frozen.Project, Commit: c.Commit, Branch: frozen.Change.Branch, Change: frozen.Change, Candidate: c, Items: picked}
+	r := Release{Run: run, Project: frozen.Project, Commit: c.Commit, Branch: frozen.Change.Branch, Change: frozen.Change, Candidate: c, Items: picked, Leave: want.Leave}
 	return r, frozen.Targets[i], err
 }
 

@@ -33,6 +33,7 @@ type Release struct {
 	Change    release.Change // that is published
 	Candidate release.Candidate
 	Items     []Item
+	Leave     []string // names that a run has taken which was planned later: where they may move they stay with it
 }
 
 // Item is an artifact and a way to its bytes.

@@ -17,6 +17,7 @@ func ociKind() Kind {
 	return Kind{
 		Name:   "oci",
 		Doc:    "Images in an OCI registry. The artifact is an OCI image layout as a tar (or an output directory that is one), of one platform or several.",
+		Moves:  true,
 		Rank:   1,
 		Staged: "Blobs and manifests are in the registry by their digest; no tag names them.",
 		Committed: "The tags name the image, moving tags last. " +
@@ -26,7 +27,7 @@ func ociKind() Kind {
 		Options: append([]Option{
 			{Name: "repository", Doc: "HOST/PATH; may use words such as {name}", Required: true, Place: true},
 			{Name: "tags", Doc: "tags, separated by commas; may use words such as {python}", Default: "{short_commit}"},
-			{Name: "moving_tags", Doc: "those of the tags that may be moved from one image to the next", Default: "latest"},
+			{Name: "moving_tags", Doc: "those of the tags that may be moved from one image to the next; each stays with the run that was planned last of those that gave it", Default: "latest"},
 			{Name: "naming", Doc: "a project's own names for its images, instead of tags and moving_tags: " + namingDocs(), OneOf: namingNames()},
 		}, remoteOptions("")...),
 		New: newOCI,
@@ -192,7 +193,7 @@ func (t *oci) Commit(ctx context.Context, r Release) error {
 			if err != nil {
 				return err
 			}
-			if there {
+			if there || img.left(tag, r.Leave) {
 				continue
 			}
 			if err := img.registry.tag(ctx, tag, l); err != nil {
@@ -201,6 +202,11 @@ func (t *oci) Commit(ctx context.Context, r Release) error {
 		}
 		return nil
 	})
+}
+
+// left reports whether a tag stays with a release that was planned later.
+func (i image) left(tag string, leave []string) bool {
+	return slices.Contains(i.moving, tag) && slices.Contains(leave, i.repository+":"+tag)
 }
 
 // ready looks at every tag before the first is set, and stages again what the registry has collected in between:

@@ -549,7 +549,9 @@ type PublicationRequested struct {
 	Round int32  `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"`
 	Plan  string `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Candidate.
-	Blob          string `protobuf:"bytes,6,opt,name=blob,proto3" json:"blob,omitempty"`
+	Blob string `protobuf:"bytes,6,opt,name=blob,proto3" json:"blob,omitempty"`
+	// Names that a run has taken which was planned later. Where they may move they stay with it.
+	Leave         []string `protobuf:"bytes,7,rep,name=leave,proto3" json:"leave,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -624,6 +626,13 @@ func (x *PublicationRequested) GetBlob() string {
 		return x.Blob
 	}
 	return ""
+}
+
+func (x *PublicationRequested) GetLeave() []string {
+	if x != nil {
+		return x.Leave
+	}
+	return nil
 }
 
 // PublicationAdvanced says that a target has reached a state.
@@ -1176,14 +1185,15 @@ const file_sluice_v1_gate_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"7\n" +
 	"\vGateResumed\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"\x96\x01\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\xac\x01\n" +
 	"\x14PublicationRequested\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
 	"\x05round\x18\x04 \x01(\x05R\x05round\x12\x12\n" +
 	"\x04plan\x18\x05 \x01(\tR\x04plan\x12\x12\n" +
-	"\x04blob\x18\x06 \x01(\tR\x04blob\"\xb5\x01\n" +
+	"\x04blob\x18\x06 \x01(\tR\x04blob\x12\x14\n" +
+	"\x05leave\x18\a \x03(\tR\x05leave\"\xb5\x01\n" +
 	"\x13PublicationAdvanced\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
