@@ -101,7 +101,7 @@ func (r *rivals) say(run release.RunID, p event.Payload) {
 
 func (r *rivals) decideAll() {
 	for _, run := range slices.Sorted(maps.Keys(r.of)) {
-		intents, _ := r.decide(run)
+		intents, _ := r.decide(run, noonOf(r.seq))
 		for _, p := range intents {
 			r.say(run, p)
 		}
@@ -194,9 +194,38 @@ func TestARerunIsAsOldAsItsRun(t *testing.T) {
 		e.Seq = uint64(i + 1)
 		a.apply(e)
 	}
-	intents, _ := a.decide("rerun")
+	intents, _ := a.decide("rerun", noonOf(20))
 	if len(intents) != 1 || !slices.Contains(intents[0].(event.PublicationRequested).Leave, "img:latest") {
 		t.Errorf("the rerun goes on with %+v, want a commit that leaves the tag", intents)
+	}
+}
+
+// TestACommitThatHangsHoldsUpNobodyForEver gives a run its turn when the commit of another has been under way for too long.
+func TestACommitThatHangsHoldsUpNobodyForEver(t *testing.T) {
+	t.Parallel()
+	a := newSagas()
+	names := []event.PublishedFile{{Name: "img:latest"}}
+	for i, f := range []struct {
+		run release.RunID
+		p   event.Payload
+	}{
+		{"one", plannedFact(release.Push, "master", event.TargetName{Name: "image", Kind: "oci"})},
+		{"two", plannedFact(release.Push, "master", event.TargetName{Name: "image", Kind: "oci"})},
+		{"one", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Files: names}},
+		{"one", event.PublicationRequested{Target: "image", Kind: "oci", State: release.Committed}},
+		{"two", openedFact()},
+		{"two", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Files: names}},
+		{"two", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Staged}},
+	} {
+		e := event.Root(f.run, "/test/1", noonOf(0), f.p)
+		e.Seq = uint64(i + 1)
+		a.apply(e)
+	}
+	if intents, waits := a.decide("two", noonOf(1)); waits != "one" || len(intents) != 0 {
+		t.Errorf("beside a commit it waits for %q and says %+v", waits, intents)
+	}
+	if intents, waits := a.decide("two", noonOf(0).Add(turn)); waits != "" || len(intents) != 1 {
+		t.Errorf("beside a commit that hangs it waits for %q and says %+v", waits, intents)
 	}
 }
 

@@ -41,7 +41,7 @@ func (p *publisher) run(ctx context.Context) error {
 // waits for another. What was said counts for the next run at once, before it comes back as a fact.
 func (p *publisher) decide(ctx context.Context, all *sagas, touched map[release.RunID]release.RunID) {
 	for _, run := range slices.Sorted(maps.Keys(touched)) {
-		intents, waits := all.decide(run)
+		intents, waits := all.decide(run, p.deps.Now())
 		events := make([]event.Event, 0, len(intents))
 		for _, intent := range intents {
 			events = append(events, event.New(all.of[run].cause, p.deps.Source(Name), p.deps.Now(), intent))

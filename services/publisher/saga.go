@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -38,6 +39,7 @@ type progress struct {
 	requested map[attempt]bool
 	broken    map[attempt]string // why
 
+	asked time.Time     // when the newest commit was
 	names []string      // that it gives, where they may move
 	waits release.RunID // for this run, which is giving one of these names
 	leave []string      // those that a run has which was planned later
@@ -75,7 +77,7 @@ func (s *saga) apply(e event.Event) {
 	case event.RunCancelRequested:
 		s.cancelled = fmt.Sprintf("the run was cancelled by %s before anything was visible: %s", p.By, p.Reason)
 	case event.PublicationRequested:
-		s.target(p.Target, p.Kind).requested[attempt{p.State, p.Round}] = true
+		s.target(p.Target, p.Kind).request(e.Time, p)
 	case event.PublicationAdvanced:
 		s.target(p.Target, p.Kind).advance(p)
 	case event.PublicationFailed:
@@ -125,6 +127,13 @@ func (s *saga) target(name, kind string) *progress {
 		s.targets[name] = t
 	}
 	return t
+}
+
+func (t *progress) request(at time.Time, p event.PublicationRequested) {
+	t.requested[attempt{p.State, p.Round}] = true
+	if p.State == release.Committed && at.After(t.asked) {
+		t.asked = at
+	}
 }
 
 func (t *progress) advance(p event.PublicationAdvanced) {

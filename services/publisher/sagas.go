@@ -3,6 +3,7 @@ package publisher
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -16,6 +17,10 @@ type sagas struct {
 	holder     map[string]holder // by name
 	committing map[release.RunID]bool
 }
+
+// turn is how long a run waits for the commit of another one. A registry that is away is away for both; what takes longer
+// waits for a person, and holds up nobody else's release.
+const turn = 15 * time.Minute
 
 // holder is the run that a name belongs to.
 type holder struct {
@@ -65,10 +70,10 @@ func (a *sagas) hold(run release.RunID, s *saga, p event.PublicationAdvanced) {
 }
 
 // decide returns what is to be said next of a run, and the run that it waits for, if any.
-func (a *sagas) decide(run release.RunID) (intents []event.Payload, waits release.RunID) {
+func (a *sagas) decide(run release.RunID, now time.Time) (intents []event.Payload, waits release.RunID) {
 	s := a.of[run]
 	for _, t := range s.targets {
-		t.leave, t.waits = a.taken(run, s.at, t), a.busy(run, t)
+		t.leave, t.waits = a.taken(run, s.at, t), a.busy(run, t, now)
 		waits = cmp.Or(waits, t.waits)
 	}
 	return s.decide(), waits
@@ -85,13 +90,13 @@ func (a *sagas) taken(run release.RunID, at uint64, t *progress) (out []string) 
 }
 
 // busy is another run that is giving one of a target's names just now.
-func (a *sagas) busy(run release.RunID, t *progress) release.RunID {
+func (a *sagas) busy(run release.RunID, t *progress, now time.Time) release.RunID {
 	if len(t.names) == 0 || t.visible() {
 		return ""
 	}
 	for other := range a.committing {
 		for _, theirs := range a.of[other].targets {
-			if other != run && theirs.committing() && slices.ContainsFunc(theirs.names, func(n string) bool { return slices.Contains(t.names, n) }) {
+			if other != run && theirs.committing() && now.Sub(theirs.asked) < turn && slices.ContainsFunc(theirs.names, func(n string) bool { return slices.Contains(t.names, n) }) {
 				return other
 			}
 		}
