@@ -13,7 +13,7 @@ import (
 
 // recorders is the table of records that a task may have of each of its attempts, by the variable that asks for them.
 func recorders() []executor.Recorder {
-	return []executor.Recorder{{Variable: "RAY_TEST_NAME", Files: rayRecord}}
+	return []executor.Recorder{{Variable: "RAY_TEST_NAME", Metrics: "METRICS_OUTPUT_JSON", Files: rayRecord}}
 }
 
 // rayRecord writes what Ray's own tooling leaves of a test: result.json, test_config.json, and metrics.json.gz where there are any.
@@ -30,7 +30,7 @@ func rayEnd(e executor.Ended) health.End {
 	run := "/runs/" + url.PathEscape(string(e.Ref.Run))
 	end := health.End{
 		Class: e.Finished.Class, ExitCode: int(e.Finished.ExitCode), Attempt: int(e.Ref.Attempt), Retries: retriesOf(e), At: time.Now(),
-		Results: e.Results, LastLines: e.LastLines, Stable: e.Task.Stable, Smoke: e.Task.Smoke, Run: string(e.Ref.Run),
+		Results: e.Results, Metrics: e.Metrics, LastLines: e.LastLines, Stable: e.Task.Stable, Smoke: e.Task.Smoke, Run: string(e.Ref.Run),
 		Task: e.Task.Variables["RAY_TEST_NAME"], Wheels: e.Task.Variables["RAY_WHEELS"], RunPage: run, Tags: e.Task.Tags,
 		Page:      fmt.Sprintf("%s/tasks/%s?attempt=%d", run, url.PathEscape(string(e.Ref.Task)), e.Ref.Attempt),
 		JobNumber: fmt.Sprintf("%s.%s.%d", e.Ref.Run, e.Ref.Task, e.Ref.Attempt),

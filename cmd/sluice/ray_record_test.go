@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +57,36 @@ func TestRayRecord(t *testing.T) {
 	if good.Status != "success" || good.Runtime != 90 || good.Results["rps"] != 3.0 || good.ClusterID != "rack-1" || good.ExtraTags["test_name"] != "soak.aws" ||
 		good.BuildkiteURL != "/runs/r1" || !strings.HasSuffix(good.JobURL, "/tasks/soak_aws?attempt=2") || good.LastLogs != "a\nb" || !good.Stable || !good.SmokeTest {
 		t.Errorf("%+v", good)
+	}
+}
+
+// TestRayRecordOfTheMachines is the contract of METRICS_OUTPUT_JSON.
+func TestRayRecordOfTheMachines(t *testing.T) {
+	t.Parallel()
+	for wrote, want := range map[string]string{
+		`{"cpu_utilization": [{"values": [[1, "2"]]}]}`: `{"cpu_utilization":[{"values":[[1,"2"]]}]}`,
+		"cpu: 3": `{"unreadable":`, "": "",
+	} {
+		e := executor.Ended{Task: &plan.Task{ID: "soak", Variables: map[string]string{"RAY_TEST_NAME": "soak"}}, Finished: event.TaskFinished{Class: release.ClassOK}}
+		if wrote != "" {
+			e.Metrics = []byte(wrote)
+		}
+		files, err := rayRecord(e)
+		must(t, err)
+		i := slices.IndexFunc(files, func(f executor.RecordFile) bool { return f.Name == "metrics.json.gz" })
+		if i < 0 {
+			if want != "" {
+				t.Errorf("%q left no metrics", wrote)
+			}
+			continue
+		}
+		unpacked, err := gzip.NewReader(bytes.NewReader(files[i].Content))
+		must(t, err)
+		text, err := io.ReadAll(unpacked)
+		must(t, err)
+		if want == "" || !strings.HasPrefix(strings.ReplaceAll(string(text), " ", ""), want) {
+			t.Errorf("%q is left as %s, want %s", wrote, text, want)
+		}
 	}
 }
 

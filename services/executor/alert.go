@@ -28,6 +28,7 @@ type Measured struct {
 }
 
 const (
+	metricsName = "metrics.json" // in $SLUICE_ARTIFACTS
 	resultsName = "results.json" // in $SLUICE_ARTIFACTS, where the task says nothing else
 	maxResults  = 16 << 20       // bytes
 )
@@ -84,10 +85,14 @@ func (a *attempt) measured() []byte {
 // written reads the file of what was measured; nil when there is none, or what is there is no file. Numbers that JSON has not
 // are null.
 func (a *attempt) written() []byte {
-	dir, name := filepath.Join(a.here().dir, artifactsName), resultsName
 	if a.task.Reports.Results != "" {
-		dir, name = a.workspace(), a.task.Reports.Results
+		return read(a.workspace(), a.task.Reports.Results)
 	}
+	return read(filepath.Join(a.here().dir, artifactsName), resultsName)
+}
+
+// read reads a JSON file that a command wrote.
+func read(dir, name string) []byte {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil // so is the file

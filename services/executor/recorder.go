@@ -16,6 +16,7 @@ import (
 // $SLUICE_ARTIFACTS. However it fails, the attempt ended as it ended, and its log and its result say so.
 type Recorder struct {
 	Variable string // of a task, which has a record when it has this
+	Metrics  string // variable that tells the command where to write what was measured of its machines
 	Files    func(Ended) ([]RecordFile, error)
 }
 
@@ -33,7 +34,25 @@ type Ended struct {
 	Finished  event.TaskFinished
 	Lease     release.Lease
 	Results   []byte   // as the command wrote them; nil when it left none
+	Metrics   []byte   // likewise, of the machines
 	LastLines []string // of the log
+}
+
+// metricsVariable tells the command where to write what was measured of its machines, unless the task says so itself.
+func (a *attempt) metricsVariable(r *room, env map[string]string) {
+	for _, recorder := range a.e.config.Recorders {
+		if name := recorder.Metrics; name != "" && env[name] == "" && a.task.Variables[recorder.Variable] != "" {
+			env[name] = filepath.Join(r.dir, artifactsName, metricsName)
+		}
+	}
+}
+
+// masked is what a command wrote, without the secrets that it may have written.
+func (a *attempt) masked(text []byte) []byte {
+	if text == nil {
+		return nil
+	}
+	return []byte(a.masker.Text(string(text)))
 }
 
 // writeRecords lets every recorder write, whatever the others do.
@@ -53,12 +72,9 @@ func (a *attempt) writeRecords() {
 }
 
 func (a *attempt) writeRecord(r Recorder) error {
-	results := a.written()
-	if results != nil {
-		results = []byte(a.masker.Text(string(results)))
-	}
 	files, err := r.Files(Ended{
-		Ref: a.ref, Task: a.task, Change: a.plan.Change, Finished: a.result, Lease: a.lease, Results: results, LastLines: a.log.log.Recent(),
+		Ref: a.ref, Task: a.task, Change: a.plan.Change, Finished: a.result, Lease: a.lease, LastLines: a.log.log.Recent(),
+		Results: a.masked(a.written()), Metrics: a.masked(read(filepath.Join(a.here().dir, artifactsName), metricsName)),
 	})
 	for _, f := range files {
 		err = errors.Join(err, a.leave(f))

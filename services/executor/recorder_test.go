@@ -18,8 +18,11 @@ import (
 func recorders(c *Config) {
 	c.Recorders = []Recorder{
 		{Variable: "RECORDED", Files: func(Ended) ([]RecordFile, error) { return nil, errors.New("the first recorder is down") }},
-		{Variable: "RECORDED", Files: func(e Ended) ([]RecordFile, error) {
+		{Variable: "RECORDED", Metrics: "MEASURED", Files: func(e Ended) ([]RecordFile, error) {
 			text := fmt.Sprintf("%s ended as %s, attempt %d, wrote %s, said %s", e.Task.ID, e.Finished.Class, e.Ref.Attempt, e.Results, strings.Join(e.LastLines, "|"))
+			if e.Metrics != nil {
+				text += fmt.Sprintf(", measured %s", e.Metrics)
+			}
 			return []RecordFile{{Name: "result.json", Content: []byte(text)}}, nil
 		}},
 		{Variable: "RECORDED", Files: func(Ended) ([]RecordFile, error) { var m map[string]int; m["x"]++; return nil, nil }},
@@ -44,6 +47,7 @@ func TestEveryEndHasItsRecord(t *testing.T) {
 		{"bad", plan.Task{Run: `echo more > $SLUICE_ARTIFACTS/more; echo oops; exit 3`}, release.ClassCommand, "job ended as command, attempt 1, wrote , said "},
 		{"alert", plan.Task{Run: `echo '{"a": "slow"}' > $OUT`}, release.ClassAlert, "job ended as alert"},
 		{"link", plan.Task{Run: `ln -s /etc/passwd $SLUICE_ARTIFACTS/result.json; ln -s /etc/passwd $OUT`}, release.ClassOK, "job ended as ok, attempt 1, wrote , said"},
+		{"measured", plan.Task{Run: `echo '{"cpu": [NaN, 2]}' > $MEASURED`}, release.ClassOK, `, measured {"cpu": [null, 2]}`},
 		{"unready", plan.Task{Run: "true", Prepare: "exit 1"}, release.ClassPrepare, "job ended as prepare"},
 		{"secret", plan.Task{Secrets: []string{"TOKEN"}, Run: `echo "{\"a\": \"$TOKEN\"}" > $OUT; echo "$TOKEN"`}, release.ClassOK, `wrote {"a": "`},
 	} {

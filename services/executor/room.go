@@ -151,6 +151,7 @@ func (a *attempt) environment(r *room, o order) map[string]string {
 	env["SLUICE_STEP"] = a.e.stepper(r)
 	a.leaseVariables(env)
 	a.resultsVariable(r, env)
+	a.metricsVariable(r, env)
 	maps.Copy(env, r.env)
 	maps.Copy(env, o.env)
 	return env

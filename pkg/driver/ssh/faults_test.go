@@ -201,7 +201,7 @@ func TestHelperExecutor(t *testing.T) {
 	}
 	d := open(t, o)
 	p := start(t, t.Context(), d, driver.Spec{
-		Args: []string{"sh", "-c", "setsid sleep 300 & echo up > $UP; sleep 300"}, Dir: t.TempDir(),
+		Args: []string{"sh", "-c", "setsid sleep 300 & echo up > $UP; sleep 300"}, Dir: filepath.Dir(os.Getenv("SLUICE_HELPER_UP")), // its own would stay when it is killed
 		Env: map[string]string{"UP": os.Getenv("SLUICE_HELPER_UP"), "SLUICE_TEST_MARK": os.Getenv("SLUICE_TEST_MARK")},
 	})
 	p.Wait()

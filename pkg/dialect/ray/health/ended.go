@@ -2,6 +2,7 @@ package health
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type End struct {
 	Took      time.Duration // the command
 	At        time.Time
 	Results   []byte   // what the file that TEST_OUTPUT_JSON names holds; nil when there is none
+	Metrics   []byte   // what the file that METRICS_OUTPUT_JSON names holds; nil when there is none
 	LastLines []string // of the log
 
 	Stable, Smoke            bool
@@ -39,6 +41,7 @@ func RecordOf(e End) Record {
 		JobURL: e.Page, JobID: e.JobNumber, BuildkiteJobID: e.Run, ClusterID: e.ClusterID, ExtraTags: tagsOf(e),
 	}
 	r.Results, r.ResultsProblem = resultsOf(e)
+	r.Metrics = metricsOf(e.Metrics)
 	switch {
 	case row.NoRuntime && e.Ran:
 		r.Runtime = 0
@@ -75,6 +78,21 @@ func resultsOf(e End) (results map[string]any, problem string) {
 		results["last_update_diff"] = float64(e.At.UnixNano())/1e9 - at
 	}
 	return results, ""
+}
+
+// metricsOf reads what was measured of the machines. What is no object says why: it fails nothing.
+func metricsOf(text []byte) map[string]any {
+	if len(text) == 0 {
+		return nil
+	}
+	if len(text) > maxRecord {
+		return map[string]any{"unreadable": fmt.Sprintf("it has more than %d bytes", maxRecord)}
+	}
+	var metrics map[string]any
+	if err := json.Unmarshal(text, &metrics); err != nil {
+		return map[string]any{"unreadable": err.Error()}
+	}
+	return metrics
 }
 
 func tagsOf(e End) map[string]string {
