@@ -201,7 +201,7 @@ func TestHelperExecutor(t *testing.T) {
 	}
 	d := open(t, o)
 	p := start(t, t.Context(), d, driver.Spec{
-		Args: []string{"sh", "-c", "setsid sleep 300 & echo up > $UP; sleep 300"}, Dir: filepath.Dir(os.Getenv("SLUICE_HELPER_UP")), // its own would stay when it is killed
+		Args: []string{"sh", "-c", "setsid sleep 300 & echo up > $UP; sleep 300"}, Dir: os.Getenv("SLUICE_HELPER_WORK"), // a folder of its own would stay when it is killed
 		Env: map[string]string{"UP": os.Getenv("SLUICE_HELPER_UP"), "SLUICE_TEST_MARK": os.Getenv("SLUICE_TEST_MARK")},
 	})
 	p.Wait()
@@ -214,7 +214,7 @@ func TestSweepAfterTheExecutorWasKilled(t *testing.T) {
 	up := filepath.Join(t.TempDir(), "up")
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHelperExecutor$")
 	cmd.Env = append(os.Environ(), "SLUICE_HELPER_ADDRESS="+o.Address, "SLUICE_HELPER_USER="+o.User, "SLUICE_HELPER_KEY="+o.KeyFile,
-		"SLUICE_HELPER_KNOWN="+o.KnownHosts, "SLUICE_HELPER_DIR="+o.Dir, "SLUICE_HELPER_PLACE="+o.Place, "SLUICE_HELPER_UP="+up,
+		"SLUICE_HELPER_KNOWN="+o.KnownHosts, "SLUICE_HELPER_DIR="+o.Dir, "SLUICE_HELPER_PLACE="+o.Place, "SLUICE_HELPER_UP="+up, "SLUICE_HELPER_WORK="+t.TempDir(),
 		"SLUICE_TEST_MARK="+drivertest.Shell(t, "", nil).Env["SLUICE_TEST_MARK"])
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
