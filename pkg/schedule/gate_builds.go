@@ -39,8 +39,11 @@ func (r *run) mootBuilds() string {
 			n++
 		}
 	}
-	if n == 0 {
+	switch n {
+	case 0:
 		return ""
+	case 1:
+		return "; 1 more was not started after that"
 	}
 	return fmt.Sprintf("; %d more were not started after that", n)
 }

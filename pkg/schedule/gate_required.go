@@ -102,7 +102,9 @@ func (y *tally) conditions() []release.Condition {
 	if y.retried > 0 {
 		sum.Reason += fmt.Sprintf("; %d passed on a retry: %s", y.retried, some(y.again, y.retried))
 	}
-	if y.moot > 0 {
+	if y.moot == 1 {
+		sum.Reason += "; 1 was not started after the outcome was decided"
+	} else if y.moot > 1 {
 		sum.Reason += fmt.Sprintf("; %d were not started after the outcome was decided", y.moot)
 	}
 	if y.left > 0 {

@@ -79,7 +79,7 @@ func TestPagesOfTests(t *testing.T) {
 	t.Parallel()
 	w := begin(t, Config{})
 	w.tell()
-	if _, body := w.get("/tests"); !strings.Contains(words(body), "No such test.") {
+	if _, body := w.get("/tests"); !strings.Contains(words(body), "No test has been judged yet.") {
 		t.Errorf("without tests the page says %q", words(body))
 	}
 	w.charted()
