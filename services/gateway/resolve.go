@@ -33,7 +33,7 @@ func (g *gateway) resolve(ctx context.Context, d *bus.Delivery[event.CommentRece
 	case g.busy[p.Name] <- struct{}{}:
 		defer func() { <-g.busy[p.Name] }()
 	default:
-		return fault.Later(commentPause, "the forge of project %s is busy with another comment", p.Name)
+		return bus.Again(commentPause)
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()

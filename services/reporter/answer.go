@@ -66,6 +66,6 @@ func (s *statuses) enter(p Project) (leave func(), err error) {
 	case s.busy[p.Name] <- struct{}{}:
 		return func() { <-s.busy[p.Name] }, nil
 	default:
-		return nil, fault.Later(statusPause, "the forge of project %s is busy with another status", p.Name)
+		return nil, bus.Again(statusPause)
 	}
 }
