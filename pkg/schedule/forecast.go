@@ -203,7 +203,7 @@ func (s *State) foreseeBudget(b *budget, r resource, sh *shape, t *task) forecas
 	return s.foresee(limit-b.used[r], need, s.tenures(held, size), s.turns(s.aheadIn(sh, t), need))
 }
 
-// ref is the task of an attempt, if it is known.
+// refers finds the task of an attempt, if it is known.
 func (s *State) refers(ref event.AttemptRef) *task {
 	h, a := s.lookup(ref)
 	if a == nil {
