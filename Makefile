@@ -1,5 +1,5 @@
 # The two commands of a fresh machine are `make demo` and `make test`; each checks what it needs first.
-.PHONY: demo ray test lint generate bench soak e2e fuzz build
+.PHONY: demo ray test lint generate bench soak e2e fuzz sbom build
 
 build:
 	go build -o bin/sluice ./cmd/sluice
@@ -29,10 +29,9 @@ ray: build
 	scripts/prerequisites demo
 	go run ./test/ray $(ARGS)
 
-# Thousands of seeded kill schedules and the long simulations.
+# Thousands of seeded kill schedules and the long simulations. Prints its random seed.
 soak: build
-	go test -timeout 24h -run 'Soak|Kill' ./test/faults -schedules 2000 -storms 500
-	go test -timeout 24h ./pkg/schedule -rapid.checks 200000
+	scripts/soak
 
 # Against servers and clients that nobody here wrote.
 e2e: build
@@ -42,3 +41,7 @@ e2e: build
 # Every fuzz target for a while: make fuzz TIME=1m
 fuzz:
 	scripts/fuzz $(or $(TIME),20s)
+
+# What the binary is made of, as CycloneDX: bin/sluice.cdx.json
+sbom: build
+	go run ./test/sbom bin/sluice services/reporter/pages/static >bin/sluice.cdx.json

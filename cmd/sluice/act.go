@@ -15,7 +15,7 @@ import (
 // actCommands change something. Each needs a token, and each is a fact once it returns.
 func actCommands() []*cobra.Command {
 	return []*cobra.Command{
-		triggerCommand(), cancelCommand(), retryCommand(), approveCommand(), holdCommand(), drainCommand(),
+		triggerCommand(), cancelCommand(), retryCommand(), permitCommand(), approveCommand(), holdCommand(), drainCommand(),
 	}
 }
 
@@ -90,7 +90,7 @@ func cancelCommand() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use:   "cancel RUN",
-		Short: "End a run: stop what runs, start nothing more, publish nothing",
+		Short: "End a run: stop what runs, start nothing more, begin no further commit",
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at the run")
@@ -175,34 +175,72 @@ func (s *session) retried(ctx context.Context, args []string) (run client.Run, t
 	return run, tasks, err
 }
 
-func approveCommand() *cobra.Command {
+func permitCommand() *cobra.Command {
 	var note string
 	c := &cobra.Command{
+		Use:   "permit RUN",
+		Short: "Let a run of an untrusted change run, as /ok-to-test does in a comment",
+		Long: "Let a run of an untrusted change run, as /ok-to-test does in a comment. It stays untrusted: it gets no secrets, and\n" +
+			"runs where the installation accepts such changes. The next commit of its pull request asks again.",
+		Args: arguments(cobra.ExactArgs(1)),
+	}
+	c.Flags().StringVar(&note, "note", "", "what the permission rests on")
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		return s.act(ctx, args[0], "permit", client.Act{Note: note}, "Run %s may run.")
+	})
+}
+
+func approveCommand() *cobra.Command {
+	var note, environment string
+	c := &cobra.Command{
 		Use:   "approve RUN",
-		Short: "Approve the release of a run, where its definition asks for approvals",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Short: "Approve the release of a run, or its use of a protected environment",
+		Long: "Approve the release of a run, where its definition asks for approvals. With --environment let the run use a protected\n" +
+			"environment: start its tasks there, and publish the candidate that there is now to its targets. Only reviewers of the\n" +
+			"installation's file may do that.",
+		Args: arguments(cobra.ExactArgs(1)),
 	}
 	c.Flags().StringVar(&note, "note", "", "what the approval rests on")
+	c.Flags().StringVar(&environment, "environment", "", "protected environment that the run may use")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		if environment != "" {
+			return s.approveEnvironment(ctx, args[0], environment, client.Act{Note: note})
+		}
 		return s.act(ctx, args[0], "approve", client.Act{Note: note}, "The release of run %s is approved.")
 	})
 }
 
+// approveEnvironment lets the run that a name means use an environment.
+func (s *session) approveEnvironment(ctx context.Context, name, environment string, what client.Act) error {
+	run, err := s.Resolve(ctx, name)
+	if err != nil {
+		return err
+	}
+	answer, err := s.ApproveEnvironment(ctx, run, environment, what)
+	if err != nil {
+		return err
+	}
+	return s.said(answer, "Run %s may use environment %s.", run, environment)
+}
+
 func holdCommand() *cobra.Command {
-	var reason string
+	var reason, before string
 	var resume bool
 	c := &cobra.Command{
 		Use:   "hold RUN",
-		Short: "Keep the gate of a run from opening, or let it open again",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Short: "Keep the gate of a run from opening, or a release from going on",
+		Long: "Keep the gate of a run from opening. When it has opened, no commit to a target begins until --resume; what was\n" +
+			"published by then stays. With --before only the commit to that target waits, and those that come after it.",
+		Args: arguments(cobra.ExactArgs(1)),
 	}
+	c.Flags().StringVar(&before, "before", "", "hold the release before its commit to this target; the gate may open")
 	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at the run")
 	c.Flags().BoolVar(&resume, "resume", false, "lift every hold")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		if resume {
-			return s.act(ctx, args[0], "resume", client.Act{Reason: reason}, "The gate of run %s is held no more.")
+			return s.act(ctx, args[0], "resume", client.Act{Reason: reason}, "Run %s is held no more.")
 		}
-		return s.act(ctx, args[0], "hold", client.Act{Reason: reason}, "The gate of run %s is held.")
+		return s.act(ctx, args[0], "hold", client.Act{Reason: reason, Before: before}, "Run %s is held.")
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/forge/forgetest"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/services/builder"
 	"github.com/sluiceci/sluice/services/gateway"
 	"github.com/sluiceci/sluice/services/reporter"
@@ -27,7 +28,7 @@ const commented = `project: widget
 triggers: {comment: true}
 settings: {size: 1}
 builds:
-  wheel: {run: "make {{ settings.size }}", outputs: {wheel: "*.whl"}}
+  wheel: {env: {SIZE: "{{ settings.size }}"}, run: make "$SIZE", outputs: {wheel: "*.whl"}}
 tests:
   smoke: {needs: [wheel], run: make smoke}
   slow: {needs: [wheel], run: make slow}
@@ -65,7 +66,7 @@ func TestACommentIsAnsweredOnTheForge(t *testing.T) {
 	f.Allow("eve", "read")
 	secrets := filepath.Join(dir, "secrets")
 	must(t, os.WriteFile(secrets, []byte("HOOK=s3cr3t\nFORGE="+forgetest.Token+"\n"), 0o600))
-	in := &installation{Dir: dir, Listen: "127.0.0.1:0", Secrets: []string{secrets}, NATS: natsSide{Listen: "off"}, Projects: []project{{
+	in := &installation{Dir: filepath.Join(dir, "state"), Listen: "127.0.0.1:0", Secrets: secret.Config{Files: []string{secrets}}, NATS: natsSide{Listen: "off"}, Projects: []project{{
 		Project: gateway.Project{Name: "widget", Forge: "gitea", Repo: "acme/widget", CloneURL: "file://" + repo, Branches: []string{"none"}, Secrets: []string{"HOOK"}},
 		BaseURL: f.URL, Token: "FORGE",
 	}}}

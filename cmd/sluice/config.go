@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
+	"cmp"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/environment"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/pkg/wheelfind"
 	exporter "github.com/sluiceci/sluice/services/artifact-exporter"
 	"github.com/sluiceci/sluice/services/builder"
@@ -25,12 +25,16 @@ import (
 // installation is the file that says where a Sluice runs and what it serves: docs/operate/installation.md. Every
 // service decodes a section of its own.
 type installation struct {
-	Dir       string   `yaml:"dir"`        // of everything that this process keeps; ".sluice" when empty
-	Listen    string   `yaml:"listen"`     // of the HTTP side, "127.0.0.1:8030" when empty
-	PublicURL string   `yaml:"public_url"` // as forges and people reach it; "http://" + listen when empty
-	Blobs     string   `yaml:"blobs"`      // "file:///…" or "s3://bucket/prefix?endpoint=…"; a folder of dir when empty
-	Secrets   []string `yaml:"secrets"`    // files of NAME=value lines
-	NATS      natsSide `yaml:"nats"`
+	Dir       string        `yaml:"dir"`        // of everything that this process keeps; ".sluice" when empty
+	Listen    string        `yaml:"listen"`     // of the HTTP side, "127.0.0.1:8030" when empty
+	PublicURL string        `yaml:"public_url"` // as forges and people reach it; "http://" + listen when empty
+	Blobs     string        `yaml:"blobs"`      // "file:///…" or "s3://bucket/prefix?endpoint=…"; a folder of dir when empty
+	Secrets   secret.Config `yaml:"secrets"`    // stores of values, and who gets them
+	NATS      natsSide      `yaml:"nats"`
+
+	busOf func(identity string) *bus.Bus // of this process; nil while nothing runs
+
+	WebSide `yaml:",inline"`
 
 	Projects []project `yaml:"projects"`
 
@@ -44,6 +48,11 @@ type installation struct {
 	Reporter  reporter.Config   `yaml:"reporter"`
 
 	Providers []scheduler.Provider `yaml:"providers"` // of places that attempts lease
+
+	Pools     []poolRule        `yaml:"pools"`     // which changes they take
+	Untrusted builder.Untrusted `yaml:"untrusted"` // what definitions of untrusted changes may name
+
+	Environments environment.Rules `yaml:"environments"` // protected: who may use them, and who approves that
 }
 
 // project is a repository that Sluice serves: what the gateway and the reporter each need to know of it.
@@ -54,25 +63,41 @@ type project struct {
 	BaseURL         string   `yaml:"base_url"`     // of the forge's API; statuses and answers to comments go there
 	Token           string   `yaml:"token"`        // name of the secret that is shown there; without it no status is set and comments do nothing
 
+	Approvals    int32        `yaml:"approvals"`     // people who must approve a release, at least, whatever a definition says
+	Gate         gateRule     `yaml:"gate"`          // what the gate requires beside what a definition requires
+	PullRequests pullRequests `yaml:"pull_requests"` // what becomes of untrusted changes
+
 	Health *reporter.Health `yaml:"health"` // of its tests on the release branch; without it nobody looks at it
 }
 
 // share gives each service its part of what is said once.
 func (in *installation) share() {
 	in.Scheduler.Providers = in.Providers
+	in.Scheduler.Environments, in.Publisher.Environments = in.Environments, in.Environments
+	in.Gateway.Environments, in.Builder.Environments = in.Environments, in.Environments
 	in.Reporter.PublicURL = in.PublicURL
+	tokens := &in.Gateway.IDTokens
+	tokens.Issuer = cmp.Or(tokens.Issuer, in.PublicURL)
+	tokens.Keys = cmp.Or(tokens.Keys, filepath.Join(in.Dir, "identity"))
 	if in.Reporter.Database == "" {
 		in.Reporter.Database = "sqlite://" + filepath.Join(in.Dir, "reporter.db")
 	}
 	if in.Publisher.Root == "" { // A definition must not write wherever the publisher can.
 		in.Publisher.Root = filepath.Join(in.Dir, "published")
 	}
-	in.Builder.Releases = map[string][]string{}
+	in.shareTrust()
+	in.Builder.Projects = map[string]builder.Project{}
 	for _, p := range in.Projects {
 		if len(p.ReleaseRefs) == 0 {
 			p.ReleaseRefs = []string{"refs/heads/master"}
 		}
-		in.Builder.Releases[p.Repo] = p.ReleaseRefs
+		if len(p.Branches) == 0 {
+			p.Branches = []string{"master"}
+		}
+		in.Builder.Projects[p.Repo] = builder.Project{
+			Name: p.Name, Forge: p.Forge, BaseURL: p.BaseURL, Token: p.Token, Branches: p.Branches, ReleaseRefs: p.ReleaseRefs,
+			Approvals: p.Approvals, Require: p.Gate.Require, Policy: p.PullRequests.Untrusted,
+		}
 		p.Project.BaseURL, p.Project.Token = p.BaseURL, p.Token
 		in.Gateway.Projects = append(in.Gateway.Projects, p.Project)
 		if p.Token != "" || p.Health != nil {
@@ -87,11 +112,14 @@ func (in *installation) share() {
 
 // natsSide says where the bus is.
 type natsSide struct {
-	URL      string `yaml:"url"`       // of an external server; empty embeds one (`sluice up` only)
-	Listen   string `yaml:"listen"`    // of the embedded one, "127.0.0.1:4222" when empty; "off" opens no socket
-	Token    string `yaml:"token"`     // name of a secret; the embedded server makes one when empty
-	Replicas int    `yaml:"replicas"`  // of each stream
-	MaxBytes int64  `yaml:"max_bytes"` // of the stream of facts; 0 is without a limit
+	URL      string   `yaml:"url"`       // of an external server; none embeds one (`sluice up` only)
+	URLs     []string `yaml:"urls"`      // of the servers of an external cluster
+	Creds    string   `yaml:"creds"`     // file of the identity's key or JWT credentials, or a directory of <identity>.nk
+	TLS      bus.TLS  `yaml:"tls"`       // of the connections to an external server
+	Listen   string   `yaml:"listen"`    // of the embedded one, for other processes; it opens no socket when empty
+	Pools    []string `yaml:"pools"`     // whose executors run in other processes
+	Replicas int      `yaml:"replicas"`  // of each stream
+	MaxBytes int64    `yaml:"max_bytes"` // of the stream of facts; 0 is without a limit
 }
 
 // readInstallation reads the file, or gives the defaults when the name is empty.
@@ -106,6 +134,9 @@ func readInstallation(name string) (*installation, error) {
 	}
 	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(in); err != nil {
 		return nil, fmt.Errorf("cannot read %s: %s", name, yaml.FormatError(err, false, true))
+	}
+	if err := in.checkTrust(); err != nil {
+		return nil, fmt.Errorf("cannot use %s: %w", name, err)
 	}
 	return in, nil
 }
@@ -126,7 +157,7 @@ func (in *installation) defaults() error {
 	if in.Blobs == "" {
 		in.Blobs = "file://" + filepath.Join(in.Dir, "blobs")
 	}
-	return os.MkdirAll(in.Dir, 0o700)
+	return makeStateDir(in.Dir)
 }
 
 // at notes where the process listens, which port 0 leaves open until then.
@@ -135,49 +166,4 @@ func (in *installation) at(address string) {
 	if in.PublicURL == "" {
 		in.PublicURL = "http://" + address
 	}
-}
-
-// secrets are the named values of an installation. Only what its files name can be asked for: a definition cannot reach
-// the process's environment.
-type secrets map[string]string
-
-func readSecrets(files []string) (secrets, error) {
-	out := secrets{}
-	var problems []error
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("cannot read secrets: %w", err))
-			continue
-		}
-		problems = append(problems, out.parse(name, text)...)
-	}
-	return out, errors.Join(problems...)
-}
-
-func (s secrets) parse(file string, text []byte) (problems []error) {
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, value, ok := strings.Cut(line, "=")
-		if !ok || strings.TrimSpace(name) == "" {
-			problems = append(problems, fmt.Errorf("%s:%d: expected NAME=value, a comment or an empty line", file, n))
-			continue
-		}
-		s[strings.TrimSpace(name)] = value
-	}
-	return problems
-}
-
-// get looks a value up. The error names what is missing, never a value.
-func (s secrets) get(name string) (string, error) {
-	value, ok := s[name]
-	if !ok {
-		return "", fmt.Errorf("there is no secret or variable %q in the installation; add it to a file named under \"secrets\": %w",
-			name, fs.ErrNotExist)
-	}
-	return value, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/loopback"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -52,12 +54,27 @@ func (o demoOptions) run(ctx context.Context, in *installation, out io.Writer, l
 	if in.Dir == "" {
 		in.Dir = filepath.Join(dir, "sluice")
 	}
+	release, err := anyPort(in)
+	if err != nil {
+		return exitWith(2, err)
+	}
+	defer release()
 	d := &demo{options: o, out: out, dir: dir}
 	if d.world, err = newDemoWorld(ctx, dir, in); err != nil {
 		return exitWith(2, err)
 	}
 	defer d.world.Close()
 	return d.serve(ctx, cancel, in, level)
+}
+
+// anyPort chooses the port that "--listen HOST:0" leaves open: the forge must know it before the platform listens.
+func anyPort(in *installation) (release func(), err error) {
+	host, port, err := net.SplitHostPort(in.Listen)
+	if err != nil || port != "0" || host != "127.0.0.1" {
+		return func() {}, nil // a wrong address is told where it is listened at
+	}
+	in.Listen, release, err = loopback.Reserve()
+	return release, err
 }
 
 func (d *demo) serve(ctx context.Context, cancel context.CancelFunc, in *installation, level string) error {
@@ -120,7 +137,7 @@ func (d *demo) changes() []demoChange {
 		},
 		{
 			title: "A pull request: built and tested, and it can never publish", push: d.world.openPullRequest,
-			line: "refs/heads/quicker", outcome: release.Success,
+			line: "refs/pull/1/head", outcome: release.Success,
 		},
 		{
 			title: "A push to master with a bug that only the release tests see: the gate stays shut", push: d.world.pushBug,

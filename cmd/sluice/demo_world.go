@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 	outside "github.com/sluiceci/sluice/pkg/world"
 	exporter "github.com/sluiceci/sluice/services/artifact-exporter"
 	"github.com/sluiceci/sluice/services/executor"
@@ -266,7 +267,10 @@ func (w *demoWorld) configure(in *installation) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	in.Secrets = append(in.Secrets, file)
+	in.Secrets.Files = append(in.Secrets.Files, file)
+	in.Secrets.Grants = append(in.Secrets.Grants, secret.Grant{
+		Names: []string{"SLUICE_DEMO_PYPI_TOKEN"}, Projects: []string{"rillkit"}, Refs: []string{"refs/heads/master"}, Targets: []string{"*"},
+	})
 	in.NATS.Listen = "127.0.0.1:0"
 	in.Publisher.Root = w.Path("published")
 	in.Exporter.Destinations = []exporter.DestinationConfig{{Name: "exports", URL: "file://" + w.Path("exports")}}

@@ -114,7 +114,9 @@ This page is written from the commands themselves by ` + "`TestCLIIsDocumented`"
 - Exit codes: 0 success, 1 failure, 2 error, 3 cancelled, 64 wrong usage. Commands that wait for a run, or show one that
   ended, exit with its outcome.
 - A client command finds its Sluice by ` + "`--server`, else `$SLUICE_SERVER`, else `connection.json` in `--dir`" + ` (` + "`.sluice`" + `), which
-  ` + "`sluice up`" + ` writes. The token comes from ` + "`$SLUICE_TOKEN`" + ` or from that file, and goes to no other server.
+  ` + "`sluice up`" + ` writes for its own user. ` + "`$SLUICE_TOKEN`" + ` goes only to a server named by ` + "`--server` or `$SLUICE_SERVER`" + `; the token in
+  ` + "`connection.json`" + ` goes only to the server in that file, which must be on this machine. A ` + "`connection.json`" + ` that other users can
+  read, or that belongs to somebody else, is refused: a checkout may have brought it.
 - RUN is a run's name, the beginning of its name or commit, or ` + "`latest`" + `. TASK is a task's id, its name, or the beginning of
   its id.
 - Nothing is coloured in a file or a pipe, or with ` + "`NO_COLOR`" + ` set. Control characters in titles, logs and other text from

@@ -14,6 +14,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/service"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
 )
 
@@ -127,7 +128,16 @@ func (s *session) bus(ctx context.Context) (*bus.Bus, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	return bus.Connect(ctx, s.at.NATS, bus.Options{Name: "sluice-cli", Token: s.at.NATSToken, Onlooker: true})
+	o := bus.Options{Name: "sluice-cli", Onlooker: true}
+	if s.at.NATSSeed == "" { // a server that knows no identities
+		return bus.Connect(ctx, s.at.NATS, o)
+	}
+	key, err := bus.ReadKey([]byte(s.at.NATSSeed))
+	if err != nil {
+		return nil, fault.As(fault.Invalid, err)
+	}
+	o.Identity, o.Key = service.Onlooker, &key
+	return bus.Connect(ctx, s.at.NATS, o)
 }
 
 func eventsShowCommand() *cobra.Command {

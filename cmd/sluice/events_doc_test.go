@@ -20,11 +20,11 @@ const eventsPage = "../../docs/events.md"
 // TestEventsAreDocumented holds docs/events.md to the catalogue, the schema and the services' tables;
 // SLUICE_UPDATE=1 writes it.
 func TestEventsAreDocumented(t *testing.T) {
-	links, err := topology()
+	services, err := (&inventory{}).services()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := eventsReference(t, links)
+	want := eventsReference(t, service.Topology(services...))
 	if os.Getenv("SLUICE_UPDATE") != "" {
 		if err := os.WriteFile(eventsPage, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -38,10 +38,11 @@ func TestEventsAreDocumented(t *testing.T) {
 
 // TestEveryEventHasASpeaker finds types that nobody says, or that nobody hears.
 func TestEveryEventHasASpeaker(t *testing.T) {
-	links, err := topology()
+	services, err := (&inventory{}).services()
 	if err != nil {
 		t.Fatal(err)
 	}
+	links := service.Topology(services...)
 	for _, e := range event.Catalogue() {
 		if len(speakers(links, e.Type)) == 0 {
 			t.Errorf("nobody says %s", e.Type)

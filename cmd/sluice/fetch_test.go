@@ -102,7 +102,7 @@ func TestAWaitOutlivesTheHouse(t *testing.T) {
 	defer stop()
 	var end event.TaskFinished
 	soon(t, "it came", func() bool {
-		e, err := p.deps.Bus.Get(t.Context(), event.Root(change.RunID(), "/test/1", time.Now(), event.TaskFinished{Task: "data", Attempt: 1}).Subject())
+		e, err := p.deps.Bus.Get(t.Context(), event.Root(change.RunID(), "/test/1", time.Now(), event.TaskFinished{Task: "data", Attempt: 1, Pool: release.FetchPool}).Subject())
 		if err == nil {
 			end = e.Data.(event.TaskFinished)
 		}

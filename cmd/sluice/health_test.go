@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/forge/forgetest"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/services/gateway"
 	"github.com/sluiceci/sluice/services/reporter"
 )
@@ -76,7 +77,7 @@ func (c *clinic) push(numbers ...int) release.Commit {
 func (c *clinic) open() {
 	c.t.Helper()
 	in := &installation{
-		Dir: c.dir, Listen: "127.0.0.1:0", Secrets: []string{filepath.Join(c.dir, "secrets")}, NATS: natsSide{Listen: "off"},
+		Dir: filepath.Join(c.dir, "state"), Listen: "127.0.0.1:0", Secrets: secret.Config{Files: []string{filepath.Join(c.dir, "secrets")}}, NATS: natsSide{Listen: "off"},
 		Gateway: gateway.Config{Poll: 50 * time.Millisecond},
 		Projects: []project{{
 			Project: gateway.Project{Name: "widget", Forge: "gitea", Repo: "acme/widget", CloneURL: "file://" + c.repo},
@@ -177,7 +178,7 @@ func TestABrokenTestIsBisectedAndJailed(t *testing.T) {
 // jail puts the test into jail by the command line, and looks at the next plan.
 func (c *clinic) jail() {
 	c.t.Helper()
-	at := []string{"--dir", c.dir}
+	at := []string{"--dir", filepath.Join(c.dir, "state")}
 	must(c.t, c.p.writeConnection())
 	for _, one := range []struct {
 		line string

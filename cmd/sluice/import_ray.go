@@ -18,6 +18,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/client"
 	"github.com/sluiceci/sluice/pkg/dialect/ray"
 	"github.com/sluiceci/sluice/pkg/dialect/ray/wheels"
+	"github.com/sluiceci/sluice/pkg/files"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/wheelfind"
 )
@@ -49,7 +50,7 @@ func importRayCommand() *cobra.Command {
 			if asJSON(c) {
 				o.format = "json"
 			}
-			return o.run(c, args)
+			return inTime(func() error { return o.run(c, args) })
 		},
 	}
 	f := c.Flags()
@@ -83,12 +84,12 @@ func (o *importRay) run(c *cobra.Command, names []string) error {
 	if err != nil {
 		return exitWith(1, err)
 	}
-	files, names, err := o.files(names)
+	root, names, err := o.files(names)
 	if err != nil {
 		return exitWith(64, err)
 	}
-	defer func() { _ = files.Close() }()
-	suite, err := ray.Import(files.FS(), names, options)
+	defer func() { _ = root.Close() }()
+	suite, err := ray.Import(files.FS(root), names, options)
 	if err != nil {
 		return o.refused(c.OutOrStdout(), err)
 	}
@@ -134,7 +135,7 @@ func (o *importRay) flags() (err error) {
 
 // variables fills in what no flag gives.
 func (o *importRay) variables(c *cobra.Command) error {
-	s, err := ray.ReadSettings(environment(), nil, ray.Generation(o.generation))
+	s, err := ray.ReadSettings(variablesOfProcess(), nil, ray.Generation(o.generation))
 	if err != nil {
 		return err
 	}
@@ -160,8 +161,8 @@ func (o *importRay) variables(c *cobra.Command) error {
 	return nil
 }
 
-// environment is this process's, as a map.
-func environment() map[string]string {
+// variablesOfProcess is this process's, as a map.
+func variablesOfProcess() map[string]string {
 	out := map[string]string{}
 	for _, one := range os.Environ() {
 		name, value, _ := strings.Cut(one, "=")
@@ -174,7 +175,7 @@ func environment() map[string]string {
 // secret of this shell may end in a plan.
 func (o *importRay) options() (ray.Options, error) {
 	out := ray.Options{Generation: ray.Generation(o.generation), Now: time.Now().UTC(), Env: map[string]string{}}
-	for name, value := range environment() {
+	for name, value := range variablesOfProcess() {
 		for _, prefix := range []string{"RAY_", "RELEASE_", "ANYSCALE_CLOUD_ID"} {
 			if strings.HasPrefix(name, prefix) {
 				out.Env[name] = value

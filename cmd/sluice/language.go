@@ -85,8 +85,8 @@ func targetOptions() map[string][]definition.TargetOption {
 	return out
 }
 
-// here reads the files of a directory as they are now.
-func here(dir string) definition.Loader { return tree.Dir{Root: dir} }
+// filesOf reads the files of a directory as they are now.
+func filesOf(dir string) definition.Loader { return tree.Dir{Root: dir} }
 
 // includeTimeout bounds the reading of all that a definition includes.
 const includeTimeout = 5 * time.Minute

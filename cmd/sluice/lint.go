@@ -22,7 +22,7 @@ func lintCommand() *cobra.Command {
 			"are to name for a path (\"PATH: *\" every job, \"PATH:\" none), and each that does not hold is a problem.",
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return lint(append(args, ".")[0], c.OutOrStdout(), c.ErrOrStderr(), asJSON(c))
+			return inTime(func() error { return lint(append(args, ".")[0], c.OutOrStdout(), c.ErrOrStderr(), asJSON(c)) })
 		},
 	}
 }
@@ -76,7 +76,7 @@ func lintProblems(dir string) (found, warnings definition.Errors, err error) {
 		if starts, _ := definition.Triggered(def, change); !starts {
 			continue
 		}
-		if _, err := definition.Resolve(def, definition.Request{Change: change}); !errors.As(err, &more) {
+		if _, err := definition.Resolve(def, definition.Request{Change: change, Trust: assumed(def, change)}); !errors.As(err, &more) {
 			continue
 		}
 		for _, p := range more {

@@ -9,7 +9,7 @@ import (
 
 // operateCommands are for those who keep a Sluice running.
 func operateCommands() []*cobra.Command {
-	return []*cobra.Command{eventsCommand(), deadLettersCommand(), topCommand(), placesCommand(), testsCommand(), bisectCommand()}
+	return []*cobra.Command{eventsCommand(), deadLettersCommand(), topCommand(), placesCommand(), testsCommand(), bisectCommand(), tokensCommand(), auditCommand(), setupCommand(), natsCommand()}
 }
 
 // family is a command that only holds others.

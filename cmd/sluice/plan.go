@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/definition"
 	"github.com/sluiceci/sluice/pkg/directive"
+	"github.com/sluiceci/sluice/pkg/files"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/plan/show"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -29,6 +30,7 @@ type planOptions struct {
 	event, branch, tag, format string
 	params                     []string
 	comment, diff, explained   string
+	config                     string
 	commented                  bool // --comment was given
 	request                    definition.Request
 
@@ -53,7 +55,7 @@ func planCommand() *cobra.Command {
 			if o.commented && !c.Flags().Changed("event") {
 				o.event = string(release.Comment)
 			}
-			return o.run(c.Context(), append(args, ".")[0], c.OutOrStdout(), c.ErrOrStderr())
+			return inTime(func() error { return o.run(c.Context(), append(args, ".")[0], c.OutOrStdout(), c.ErrOrStderr()) })
 		},
 	}
 	f := c.Flags()
@@ -69,6 +71,7 @@ func planCommand() *cobra.Command {
 	f.StringArrayVar(&o.params, "param", nil, "parameter of the change: name=value; of a schedule schedule=NAME (repeatable)")
 	f.StringVar(&o.diff, "diff", "", "print how the plan differs from that of the definition at another revision of the checkout")
 	f.StringVar(&o.explained, "explain", "", "settings: print each setting, its value and where that comes from")
+	f.StringVar(&o.config, "config", "", "file of an installation: tell which secrets its grants give")
 	f.StringVar(&o.format, "format", "table", "table, json, dot or gitlab")
 	return c
 }
@@ -85,12 +88,16 @@ func (o planOptions) run(ctx context.Context, dir string, out, talk io.Writer) e
 		return o.refused(out, err)
 	}
 	o.request.Change = o.change(ctx, def, dir)
+	o.request.Trust = assumed(def, o.request.Change)
 	if o.explained != "" {
 		return o.explain(def, out)
 	}
 	p, err := o.resolve(ctx, def)
 	if err != nil {
 		return o.refused(out, err)
+	}
+	if err := o.tellSecrets(p); err != nil {
+		return exitWith(2, err)
 	}
 	o.acts(talk)
 	if o.diff != "" {
@@ -137,6 +144,15 @@ func (o planOptions) resolve(ctx context.Context, def *definition.Definition) (*
 	o.request.Answers = answers
 	p, err := definition.Resolve(def, o.request)
 	return p, o.placed(err)
+}
+
+// assumed is how far a change would be trusted that comes from the repository itself, by somebody who may write to it. What
+// an installation makes of one it finds out from its forge.
+func assumed(def *definition.Definition, c release.Change) release.Trust {
+	if allowed, _ := def.Policy().Allows(c); allowed {
+		return release.TrustRelease
+	}
+	return release.TrustTrusted
 }
 
 // change describes the change that the flags name, at the checkout's commit where there is one.
@@ -225,7 +241,7 @@ func readDefinition(dir string) (*definition.Definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the definition: %w; expected %s at the root of the repository", err, definitionName)
 	}
-	return loadDefinition(context.Background(), name, text, here(filepath.Dir(name)))
+	return loadDefinition(context.Background(), name, text, filesOf(filepath.Dir(name)))
 }
 
 // textLimit is above the size of any definition; what is larger is refused before it is read.
@@ -233,21 +249,7 @@ const textLimit = 2 << 20
 
 // readText reads a file that people write. Only a plain one: a pipe would be waited for, a device has no end.
 func readText(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a plain file", name)
-	case info.Size() > textLimit:
-		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", name, info.Size(), textLimit)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, textLimit))
+	return files.ReadPath(name, textLimit)
 }
 
 func definitionFile(dir string) (string, error) {

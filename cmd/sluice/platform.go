@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,10 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/edge"
 	"github.com/sluiceci/sluice/pkg/git"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/pkg/service"
 	exporter "github.com/sluiceci/sluice/services/artifact-exporter"
 	"github.com/sluiceci/sluice/services/builder"
@@ -46,8 +48,15 @@ func constructors() []constructor {
 		}},
 		{builder.Name, func(in *installation, deps service.Deps, cache *git.Cache) ([]service.Service, error) {
 			config := in.Builder
-			config.Dialects, config.Targets, config.Answers = dialects(), targetOptions(), answerers(in.finder(cache))
-			return one(builder.New(config, deps, cache))
+			planners, err := newPlanners(config)
+			if err != nil {
+				return nil, err
+			}
+			config.Planner, config.Answers = planners, answerers(in.finder(cache))
+			config.Grants = in.grants()
+			s, err := builder.New(config, deps, cache)
+			s.Loops = append(s.Loops, service.Loop{Name: "planner", Run: planners.Warm})
+			return one(s, err)
 		}},
 		{scheduler.Name, func(in *installation, deps service.Deps, _ *git.Cache) ([]service.Service, error) {
 			return one(scheduler.New(in.Scheduler, deps))
@@ -57,7 +66,9 @@ func constructors() []constructor {
 			return one(exporter.New(in.Exporter, deps))
 		}},
 		{publisher.Name, func(in *installation, deps service.Deps, _ *git.Cache) ([]service.Service, error) {
-			return one(publisher.New(in.Publisher, deps))
+			config := in.Publisher
+			config.Grants = in.grants()
+			return one(publisher.New(config, deps))
 		}},
 		{reporter.Name, func(in *installation, deps service.Deps, _ *git.Cache) ([]service.Service, error) {
 			return one(reporter.New(in.Reporter, deps))
@@ -67,6 +78,9 @@ func constructors() []constructor {
 
 func one(s service.Service, err error) ([]service.Service, error) { return []service.Service{s}, err }
 
+// defaultPool is the pool of executors that name none.
+const defaultPool = "default"
+
 func makeExecutors(in *installation, deps service.Deps, cache *git.Cache) ([]service.Service, error) {
 	members := in.Executors
 	if len(members) == 0 {
@@ -75,7 +89,7 @@ func makeExecutors(in *installation, deps service.Deps, cache *git.Cache) ([]ser
 	var out []service.Service
 	for i, cfg := range members {
 		if cfg.Pool == "" {
-			cfg.Pool = "default"
+			cfg.Pool = defaultPool
 		}
 		if cfg.Slots == 0 {
 			cfg.Slots = runtime.NumCPU()
@@ -84,10 +98,16 @@ func makeExecutors(in *installation, deps service.Deps, cache *git.Cache) ([]ser
 			cfg.Dir = filepath.Join(in.Dir, "executors", cfg.Pool+"-"+strconv.Itoa(i))
 		}
 		member := deps
+		if in.busOf != nil {
+			member.Bus = in.busOf(service.PoolIdentity(cfg.Pool))
+		}
 		if i > 0 { // Each has a heartbeat of its own.
 			member.Instance += "-" + strconv.Itoa(i)
 		}
-		cfg.Alerts, cfg.Recorders = alerts(), recorders()
+		cfg.Accepts = in.takes(cfg)
+		cfg.Alerts, cfg.Recorders, cfg.Grants = alerts(), recorders(), in.grants()
+		cfg.Cells, cfg.Hide = true, in.private()
+		cfg.Untrusted = executor.Untrusted{Images: in.Untrusted.Images, Networks: in.Untrusted.Networks}
 		s, err := executor.New(cfg, member, cache)
 		if err != nil {
 			return nil, err
@@ -101,11 +121,14 @@ func makeExecutors(in *installation, deps service.Deps, cache *git.Cache) ([]ser
 type platform struct {
 	in       *installation
 	server   *bus.Server // nil with an external NATS
-	token    string      // of NATS
-	api      string      // token of the API for whoever can read this process's directory
+	onlooker bus.NKey    // for client commands of whoever can read this process's directory
+	buses    map[string]*bus.Bus
+	api      string // token of the API for whoever can read this process's directory
 	deps     service.Deps
+	secrets  *secret.Store
 	registry *prometheus.Registry
 	listener net.Listener // of the HTTP side
+	edge     *edge.Edge
 	health   service.Health
 	services []service.Service
 	closers  []func() // run last in, first out
@@ -128,6 +151,10 @@ func newPlatform(ctx context.Context, in *installation, log *slog.Logger, names 
 	p := &platform{in: in, listener: listener, registry: prometheus.NewRegistry()}
 	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	p.closers = append(p.closers, func() { _ = listener.Close() }) // closed already when it was served
+	if p.edge, err = in.edge(log); err != nil {
+		p.close()
+		return nil, err
+	}
 	if err := p.open(ctx, log, names); err != nil {
 		p.close()
 		return nil, err
@@ -136,26 +163,21 @@ func newPlatform(ctx context.Context, in *installation, log *slog.Logger, names 
 }
 
 func (p *platform) open(ctx context.Context, log *slog.Logger, names []string) error {
-	known, err := readSecrets(p.in.Secrets)
+	err := p.openSecrets(names)
 	if err != nil {
 		return err
 	}
-	if p.in.NATS.URL == "" {
-		p.api = rand.Text()
-		known[localToken] = p.api
-		p.in.Gateway.Tokens = append(p.in.Gateway.Tokens, gateway.Token{Owner: "local", Secret: localToken})
-	}
-	p.deps = service.Deps{
-		Log: log, Registry: p.registry, Now: time.Now, Instance: instance(), Secret: known.get,
-	}
+	p.deps = service.Deps{Log: log, Registry: p.registry, Now: time.Now, Instance: instance(), Secret: p.secretsOf(platformName)}
 	if p.deps.Blobs, err = blob.Open(ctx, p.in.Blobs); err != nil {
 		return err
 	}
 	p.sweep(ctx)
-	if p.deps.Bus, err = p.connect(ctx); err != nil {
+	p.buses = map[string]*bus.Bus{}
+	p.in.busOf = p.bus
+	p.deps.Bus = p.bus(p.in.own(names))
+	if p.deps.Gate, err = p.gate(names); err != nil {
 		return err
 	}
-	p.closers = append(p.closers, p.deps.Bus.Close)
 	cache, err := git.New(filepath.Join(p.in.Dir, "git"), git.Options{Credentials: p.credential})
 	if err != nil {
 		return err
@@ -164,13 +186,42 @@ func (p *platform) open(ctx context.Context, log *slog.Logger, names []string) e
 		if len(names) > 0 && !slices.Contains(names, c.name) {
 			continue
 		}
-		made, err := c.make(p.in, p.deps, cache)
+		deps := p.deps
+		deps.Secret = p.secretsOf(c.name)
+		if c.name != executor.Name { // each pool has its own
+			deps.Bus = p.bus(c.name)
+		}
+		made, err := c.make(p.in, deps, cache)
 		if err != nil {
 			return fmt.Errorf("cannot make %s: %w", c.name, err)
 		}
 		p.services = append(p.services, made...)
 	}
-	return nil
+	return p.connect(ctx)
+}
+
+// openSecrets opens the stores of secrets that the services of this process use.
+func (p *platform) openSecrets(names []string) error {
+	own := map[string]string{}
+	if !p.in.NATS.external() {
+		p.api = rand.Text()
+		own[localToken] = p.api
+		p.in.Gateway.Tokens = append(p.in.Gateway.Tokens, access.Static{Owner: "local", Secret: localToken})
+	}
+	if err := p.in.checkSecrets(); err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		names = serviceNames()
+	}
+	var err error
+	p.secrets, err = secret.Open(p.in.Secrets, names, own)
+	return err
+}
+
+// secretsOf is how a service finds the secrets that its part of the configuration names.
+func (p *platform) secretsOf(service string) func(string) (string, error) {
+	return p.secrets.For(service, p.in.audience(service))
 }
 
 // credential is what git shows to a project's remote, and to no other.
@@ -195,45 +246,11 @@ func (p *platform) sweep(ctx context.Context) {
 	}()
 }
 
-// connect connects to the external server, or starts one here.
-func (p *platform) connect(ctx context.Context) (*bus.Bus, error) {
-	options := bus.Options{
-		Name: "sluice-" + p.deps.Instance, Log: p.deps.Log, Registry: p.registry, Replicas: p.in.NATS.Replicas,
-		MaxBytes: p.in.NATS.MaxBytes,
-	}
-	var err error
-	if p.in.NATS.Token != "" {
-		if p.token, err = p.deps.Secret(p.in.NATS.Token); err != nil {
-			return nil, err
-		}
-	}
-	if p.in.NATS.URL != "" {
-		options.Token = p.token
-		return bus.Connect(ctx, p.in.NATS.URL, options)
-	}
-	if p.token == "" {
-		p.token = rand.Text()
-	}
-	options.Token = p.token
-	host, port, err := natsAddress(p.in.NATS.Listen)
-	if err != nil {
-		return nil, err
-	}
-	p.server, err = bus.Embed(bus.ServerOptions{Dir: filepath.Join(p.in.Dir, "nats"), Host: host, Port: port, Token: p.token})
-	if err != nil {
-		return nil, err
-	}
-	p.closers = append(p.closers, p.server.Close)
-	return p.server.Connect(ctx, options)
-}
-
 // natsAddress reads "host:port"; port 0 takes any free one, which the server calls -1.
 func natsAddress(listen string) (string, int, error) {
 	switch listen {
-	case "off":
+	case "off", "":
 		return "", 0, nil
-	case "":
-		listen = "127.0.0.1:4222"
 	}
 	host, text, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -257,9 +274,9 @@ func (p *platform) close() {
 
 // run serves until ctx ends. Services stop first, so that what they still say finds the bus open.
 func (p *platform) run(ctx context.Context) error {
-	handler := service.Handler(p.deps.Bus, p.registry, &p.health, p.services...)
+	handler := service.Handler(p.deps.Bus, p.registry, &p.health, p.deps.Gate, p.services...)
 	served := make(chan error, 1)
-	go func() { served <- service.Serve(ctx, &http.Server{Handler: handler}, p.listener) }()
+	go func() { served <- p.edge.Serve(ctx, handler, p.listener) }()
 	err := service.Run(ctx, p.deps, &p.health, p.services...)
 	if httpErr := <-served; err == nil {
 		err = httpErr

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/dialect/ray/rules"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/files"
 )
 
 func rayRulesCommand() *cobra.Command {
@@ -59,7 +60,7 @@ func readRules(names []string) ([]rules.File, error) {
 
 // readSmall reads a file of at most a MiB and a bit; the parser says what is too much.
 func readSmall(name string) (string, error) {
-	f, err := os.Open(name)
+	f, _, err := files.OpenPath(name)
 	if err != nil {
 		return "", fault.New(fault.Invalid, "cannot read %s: %w", name, err)
 	}

@@ -61,7 +61,7 @@ func rayWheelsCommand() *cobra.Command {
 			"--wait; other errors have Ray's codes.",
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			spec := environment()["RAY_WHEELS"]
+			spec := variablesOfProcess()["RAY_WHEELS"]
 			if len(args) > 0 {
 				spec = args[0]
 			}
@@ -99,7 +99,7 @@ func (o *rayWheels) run(c *cobra.Command, spec string) error {
 
 // buildkite is what Ray's CI says that it has checked out.
 func buildkite() wheels.CI {
-	env := environment()
+	env := variablesOfProcess()
 	return wheels.CI{Commit: env["BUILDKITE_COMMIT"], Branch: env["BUILDKITE_BRANCH"], PullRequestRepo: env["BUILDKITE_PULL_REQUEST_REPO"]}
 }
 

@@ -28,7 +28,7 @@ func rootCommand() *cobra.Command {
 		&cobra.Group{ID: "operate", Title: "Operate:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
-		"serve":   {upCommand(), serveCommand(), runCommand()},
+		"serve":   {upCommand(), serveCommand(), runCommand(), plannerCommand()},
 		"define":  {planCommand(), lintCommand(), schemaCommand(), importCommand(), rayCommand()},
 		"look":    lookCommands(),
 		"act":     actCommands(),

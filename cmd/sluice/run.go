@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/git"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/services/builder"
 	"github.com/sluiceci/sluice/services/executor"
 	scheduler "github.com/sluiceci/sluice/services/test-scheduler"
@@ -28,6 +30,8 @@ type runOptions struct {
 	config  string
 	keep    string
 	shell   bool
+
+	secrets, secretFiles []string
 }
 
 // laptopPool is the pool of every task: a laptop stands for all of them.
@@ -52,7 +56,8 @@ func runCommand() *cobra.Command {
 	c.Long = c.Short + ".\n" +
 		"A terminal shows what runs as bars; elsewhere each event is a line, with --json an object on a line.\n" +
 		"Every task runs on this machine, whatever its pool: as a process, or, when it names an image, in a container of the\n" +
-		"docker or podman that listens here (DOCKER_HOST, or the usual sockets), or as the driver in --config says. Secrets and places of an installation come from there as well.\n" +
+		"docker or podman that listens here (DOCKER_HOST, or the usual sockets), or as the driver in --config says. Places of an installation come from there as well.\n" +
+		"A task gets the secrets that --secret and --secret-file name, and no others.\n" +
 		"--keep leaves the workspaces of what failed, with events, blobs and logs; what the tasks would clean up after\n" +
 		"themselves is then not cleaned. --shell opens a shell in each workspace that failed, before it is cleaned.\n" +
 		"Exits with the outcome: 0 success, 1 failure, 2 error, 3 cancelled."
@@ -63,7 +68,9 @@ func runCommand() *cobra.Command {
 	f.StringArrayVar(&o.builder.Select, "select", nil, "run only tasks whose id or name matches the glob, and what they need")
 	o.builder.Fetch.Private, o.builder.Fetch.Files = true, []string{"/"}
 	o.builder.Includes = []string{"**"} // who runs this may read what git lets them
-	f.StringVar(&o.config, "config", "", "file of an installation: its first executor's driver, its providers, limits and secrets are used here")
+	f.StringVar(&o.config, "config", "", "file of an installation: its first executor's driver, its providers, limits and stores of secrets are used here")
+	f.StringArrayVar(&o.secrets, "secret", nil, "give tasks that ask for it the secret NAME, of the environment or of --config (repeatable)")
+	f.StringArrayVar(&o.secretFiles, "secret-file", nil, "give tasks that ask for them the secrets in a file of NAME=value lines (repeatable)")
 	f.StringVar(&o.keep, "keep", "", "leave workspaces of what failed, events, blobs and logs in a new directory, or in --keep=DIR")
 	f.Lookup("keep").NoOptDefVal = keepSomewhere
 	f.BoolVar(&o.shell, "shell", false, "open a shell in the workspace of what failed; on a terminal only")
@@ -95,7 +102,11 @@ func (o runOptions) run(ctx context.Context, dir string, out, talk io.Writer, js
 	if err != nil {
 		return exitWith(2, err)
 	}
-	p, err := newPlatform(ctx, o.installation(scratch, given, guest), log, builder.Name, scheduler.Name, executor.Name)
+	in := o.installation(scratch, given, guest)
+	if in.Secrets, err = o.openSecrets(given.Secrets); err != nil {
+		return exitWith(2, err)
+	}
+	p, err := newPlatform(ctx, in, log, builder.Name, scheduler.Name, executor.Name)
 	if err != nil {
 		return exitWith(2, err)
 	}
@@ -109,7 +120,7 @@ func (o runOptions) run(ctx context.Context, dir string, out, talk io.Writer, js
 }
 
 // installation is the platform of one run: of the file that --config names it has the driver of the first executor, the
-// providers, the limits and the secrets.
+// providers and the limits.
 func (o runOptions) installation(scratch string, given *installation, guest *guest) *installation {
 	member := executor.Config{}
 	if len(given.Executors) > 0 {
@@ -127,7 +138,7 @@ func (o runOptions) installation(scratch string, given *installation, guest *gue
 		member.Keep = keepFor
 	}
 	in := &installation{
-		Dir: scratch, Listen: "127.0.0.1:0", NATS: natsSide{Listen: "off"}, Builder: o.builder, Secrets: given.Secrets,
+		Dir: scratch, Listen: "127.0.0.1:0", NATS: natsSide{Listen: "off"}, Builder: o.builder,
 		Providers: given.Providers, Scheduler: given.Scheduler, Ray: given.Ray,
 	}
 	if guest != nil {
@@ -136,6 +147,25 @@ func (o runOptions) installation(scratch string, given *installation, guest *gue
 	}
 	in.Executors = []executor.Config{member}
 	return in
+}
+
+// openSecrets is where a run finds secrets. Whoever runs it names those that tasks may have: a checkout is not to be trusted
+// with every value that its reader has.
+func (o runOptions) openSecrets(given secret.Config) (secret.Config, error) {
+	given.Files = append(slices.Clone(o.secretFiles), given.Files...)
+	names := slices.Clone(o.secrets)
+	for _, file := range o.secretFiles {
+		more, err := secret.FileNames(file)
+		if err != nil {
+			return given, err
+		}
+		names = append(names, more...)
+	}
+	if len(o.secrets) > 0 {
+		given.Providers = append([]secret.ProviderConfig{{Kind: "env", Names: o.secrets}}, given.Providers...)
+	}
+	given.Grants = localGrants(names)
+	return given, nil
 }
 
 // scratch is the directory of a run. The second result removes it, or says where it is.

@@ -119,7 +119,9 @@ func (b *bars) see(e event.Event) {
 		t := b.task(d.Task)
 		t.name, t.limit = d.Name, d.Timeouts.Command.Std()
 	case event.TaskStarted:
-		b.task(d.Task).started = b.now()
+		if d.Refused == "" {
+			b.task(d.Task).started = b.now()
+		}
 	case event.TaskFinished:
 		t := b.task(d.Task)
 		t.started, t.done, t.failed = time.Time{}, d.Outcome == release.Success, d.Outcome != release.Success

@@ -3,61 +3,41 @@ package main
 import (
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 	"strings"
 	"text/tabwriter"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/service"
 )
 
 func topologyCommand() *cobra.Command {
-	return &cobra.Command{
+	var rights bool
+	var in inventory
+	c := &cobra.Command{
 		Use:   "topology",
 		Short: "Print who hears and says what",
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			links, err := topology()
+			services, err := in.services()
 			if err != nil {
 				return exitWith(2, err)
 			}
+			if rights {
+				return printRights(c.OutOrStdout(), asJSON(c), bus.RightsOf(service.Duties(services...)))
+			}
+			links := service.Topology(services...)
 			if asJSON(c) {
 				return printJSON(c.OutOrStdout(), links)
 			}
 			return printTopology(c.OutOrStdout(), links)
 		},
 	}
-}
-
-// topology reads the tables of services that are made but never run: they need no bus, and a folder that is removed.
-func topology() ([]service.Link, error) {
-	dir, err := os.MkdirTemp("", "sluice-topology-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	in := &installation{Dir: dir}
-	if err := in.defaults(); err != nil {
-		return nil, err
-	}
-	deps := service.Deps{
-		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), Now: time.Now, Instance: "sketch",
-		Secret: secrets{}.get,
-	}
-	var all []service.Service
-	for _, c := range constructors() {
-		made, err := c.make(in, deps, nil)
-		if err != nil {
-			return nil, fmt.Errorf("cannot make %s: %w", c.name, err)
-		}
-		all = append(all, made...)
-	}
-	return service.Topology(all...), nil
+	c.Flags().BoolVar(&rights, "permissions", false, "print what the bus allows each identity instead")
+	in.flags(c)
+	return c
 }
 
 func printTopology(w io.Writer, links []service.Link) error {

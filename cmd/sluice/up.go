@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
+	"net"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -57,7 +57,10 @@ func serveCommand() *cobra.Command {
 			override(&in.NATS.URL, nats)
 			override(&in.Listen, listen)
 			override(&in.Dir, dir)
-			if in.NATS.URL == "" {
+			if err := in.NATS.check(); err != nil {
+				return exitWith(64, err)
+			}
+			if !in.NATS.external() {
 				return exitWith(64, fmt.Errorf("--nats is missing: one service needs a NATS server that the others use too"))
 			}
 			if !known(args[0]) {
@@ -124,13 +127,22 @@ func (p *platform) writeConnection() error {
 	if p.server == nil {
 		return nil
 	}
-	c := client.Connection{URL: "http://" + p.in.Listen, NATS: p.server.URL(), NATSToken: p.token, Token: p.api}
+	c := client.Connection{URL: "http://" + reachable(p.in.Listen), NATS: p.server.URL(), NATSSeed: p.onlooker.Seed(), Token: p.api}
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(p.in.Dir, client.ConnectionFile), text, 0o600); err != nil {
+	if err := writePrivate(filepath.Join(p.in.Dir, client.ConnectionFile), text); err != nil {
 		return fmt.Errorf("cannot tell clients where this Sluice runs: %w", err)
 	}
 	return nil
+}
+
+// reachable is the address at which this machine reaches a listener: one of all addresses is reached at loopback.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return listen
 }

@@ -12,11 +12,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/client"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/schedule"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/pkg/service"
 	"github.com/sluiceci/sluice/services/reporter"
 	"github.com/sluiceci/sluice/services/reporter/reportertest"
@@ -49,7 +51,7 @@ func told(t *testing.T) *world {
 	must(t, b.Publish(t.Context(), story.Events...))
 	deps := service.Deps{
 		Bus: b, Blobs: blobs, Log: slog.New(slog.DiscardHandler), Registry: registry, Now: time.Now, Instance: "test",
-		Secret: secrets{}.get,
+		Secret: (&secret.Store{}).For("test", nil),
 	}
 	url := report(t, dir, deps, registry)
 	at, err := json.Marshal(client.Connection{URL: url, NATS: server.URL()})
@@ -66,7 +68,9 @@ func report(t *testing.T, dir string, deps service.Deps, registry *prometheus.Re
 	s, err := reporter.New(reporter.Config{Database: "sqlite://" + filepath.Join(dir, "reporter.db")}, deps)
 	must(t, err)
 	var health service.Health
-	http := httptest.NewServer(service.Handler(deps.Bus, registry, &health, s))
+	gate, err := access.New(access.Options{Listen: "127.0.0.1:80", PublicURL: "http://127.0.0.1", Secret: deps.Secret, Bus: deps.Bus, Log: deps.Log, Now: time.Now})
+	must(t, err)
+	http := httptest.NewServer(service.Handler(deps.Bus, registry, &health, gate, s))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- service.Run(ctx, deps, &health, s) }()

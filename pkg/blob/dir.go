@@ -42,7 +42,7 @@ func (s *Directory) Put(ctx context.Context, r io.Reader) (release.Digest, int64
 // writeAside copies r into a temporary file and syncs it. On an error nothing is left.
 func (s *Directory) writeAside(r io.Reader) (name string, err error) {
 	dir := filepath.Join(s.path, "tmp")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
 	file, err := os.CreateTemp(dir, "put-")
@@ -81,7 +81,7 @@ func (s *Directory) commit(temp, final string) error {
 
 // makeShelf makes sha256/ab and the directories above it, and makes their names durable.
 func (s *Directory) makeShelf(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	for _, parent := range []string{filepath.Dir(dir), s.path, filepath.Dir(s.path)} {

@@ -14,12 +14,31 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
+// AnswerEach answers questions that each asker asks on a subject of its own, TOPIC.WHO. Who may ask on which subject is the
+// server's to enforce; answer is told whose it was.
+func AnswerEach[Q, A any](ctx context.Context, b *Bus, topic string, answer func(ctx context.Context, who string, q Q) (A, error)) error {
+	return b.answer(ctx, topic+".*", func(subject string, body []byte) ([]byte, error) {
+		return respond(ctx, body, func(ctx context.Context, q Q) (A, error) {
+			return answer(ctx, subject[strings.LastIndexByte(subject, '.')+1:], q)
+		})
+	})
+}
+
+// AskAs asks on the subject of one asker; see AnswerEach.
+func AskAs[Q, A any](ctx context.Context, b *Bus, topic, who string, question Q) (A, error) {
+	return Ask[Q, A](ctx, b, topic+"."+who, question)
+}
+
 // Answer lets a service answer questions about its state, such as why a task waits. Questions and answers are JSON and
 // change nothing. It ends with ctx.
 func Answer[Q, A any](ctx context.Context, b *Bus, topic string, answer func(context.Context, Q) (A, error)) error {
+	return b.answer(ctx, topic, func(_ string, body []byte) ([]byte, error) { return respond(ctx, body, answer) })
+}
+
+func (b *Bus) answer(ctx context.Context, topic string, answer func(subject string, body []byte) ([]byte, error)) error {
 	sub, err := b.conn.QueueSubscribe("sluice.ask."+topic, "answer", func(msg *nats.Msg) {
 		reply := nats.NewMsg(msg.Reply)
-		body, err := respond(ctx, msg.Data, answer)
+		body, err := answer(msg.Subject, msg.Data)
 		if err != nil {
 			reply.Header.Set(headerReason, firstLine(err))
 			reply.Header.Set(headerFault, string(fault.Of(err)))
@@ -75,11 +94,11 @@ func eventOf(body []byte) (event.Event, error) {
 func runID(s string) release.RunID { return release.RunID(s) }
 
 // logPlace reads a subject of the stream of logs.
-func logPlace(subject string) (release.RunID, release.TaskID, int32) {
+func logPlace(subject string) (string, release.RunID, release.TaskID, int32) {
 	tokens := strings.Split(subject, ".")
-	if len(tokens) != 5 {
-		return "", "", 0
+	if len(tokens) != 6 {
+		return "", "", "", 0
 	}
-	n, _ := strconv.ParseInt(tokens[4], 10, 32)
-	return release.RunID(tokens[2]), release.TaskID(tokens[3]), int32(n)
+	n, _ := strconv.ParseInt(tokens[5], 10, 32)
+	return tokens[2], release.RunID(tokens[3]), release.TaskID(tokens[4]), int32(n)
 }

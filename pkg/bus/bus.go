@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,7 +27,8 @@ type Bus struct {
 	now     func() time.Time
 	metrics *metrics
 	options Options
-	decoded decoded
+	decoded *decoded
+	dialed  atomic.Pointer[nats.Conn] // conn, for what runs while it is made
 }
 
 // Options configure a Bus.
@@ -37,6 +41,43 @@ type Options struct {
 	Replicas int                   // of each stream; 1 when 0
 	MaxBytes int64                 // of the stream of facts; 0 is without a limit
 	Onlooker bool                  // declares no streams: those of the services, with their limits, stay as they are
+
+	Identity string // whose key this is, as its rights name it; empty where the server knows no identities
+	Key      *NKey  // shown to the server
+	KeyFile  string // where Key was read; it is read again when the connection is made again
+	Creds    string // file of JWT credentials, instead of Key
+	TLS      TLS    // of the connection
+}
+
+// TLS says how a connection is encrypted, and who shows a certificate.
+type TLS struct {
+	CA   string `yaml:"ca"`   // file of the certificates that the server's must come from; the system's when empty
+	Cert string `yaml:"cert"` // file of the client's certificate
+	Key  string `yaml:"key"`  // file of its key
+}
+
+// options are what a connection needs of o.
+func (o Options) options() []nats.Option {
+	var out []nats.Option
+	if o.Identity != "" {
+		out = append(out, nats.CustomInboxPrefix(inboxOf(o.Identity)))
+	}
+	if o.Key != nil {
+		out = append(out, o.Key.option())
+	}
+	if o.Creds != "" {
+		out = append(out, nats.UserCredentials(o.Creds))
+	}
+	if o.Token != "" {
+		out = append(out, nats.Token(o.Token))
+	}
+	if o.TLS.CA != "" {
+		out = append(out, nats.RootCAs(o.TLS.CA))
+	}
+	if o.TLS.Cert != "" {
+		out = append(out, nats.ClientCert(o.TLS.Cert, o.TLS.Key))
+	}
+	return out
 }
 
 const (
@@ -44,50 +85,118 @@ const (
 	connectTimeout = 15 * time.Second
 	// answerTimeout is how long JetStream may take. A server that is started anew never answers what it was asked before.
 	answerTimeout = 10 * time.Second
+	// pingEvery and pingsOut notice a connection that died without a word within ten seconds.
+	pingEvery = 3 * time.Second
+	pingsOut  = 2
 )
 
-// Connect connects to a NATS server by URL and declares the streams.
-func Connect(ctx context.Context, url string, o Options) (*Bus, error) {
-	return connect(ctx, nil, url, o)
-}
-
-// Connect connects to the embedded server and declares the streams.
-func (s *Server) Connect(ctx context.Context, o Options) (*Bus, error) {
-	return connect(ctx, s, "", o, nats.InProcessServer(s))
-}
-
-func connect(ctx context.Context, server *Server, url string, o Options, more ...nats.Option) (*Bus, error) {
+// New makes a Bus that is not connected yet: services can be made with it before the server that they need knows them.
+func New(o Options) *Bus {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	b := &Bus{server: server, log: o.Log, now: o.Now, metrics: newMetrics(o.Registry), options: o}
-	options := append([]nats.Option{
-		nats.Name(o.Name), nats.Token(o.Token), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
-		nats.RetryOnFailedConnect(false), nats.ErrorHandler(b.asyncError), nats.Timeout(connectTimeout),
-	}, more...)
-	var err error
-	if b.conn, err = nats.Connect(url, options...); err != nil {
-		return nil, fmt.Errorf("cannot connect to NATS at %q: %w; is the server running, and is the token right?", url, err)
+	return &Bus{log: o.Log, now: o.Now, metrics: newMetrics(o.Registry), options: o, decoded: &decoded{}}
+}
+
+// Connect connects to a NATS server by URL and declares the streams.
+func Connect(ctx context.Context, url string, o Options) (*Bus, error) {
+	b := New(o)
+	return b, b.Open(ctx, url)
+}
+
+// Connect connects to the embedded server and declares the streams.
+func (s *Server) Connect(ctx context.Context, o Options) (*Bus, error) {
+	return s.ConnectThrough(ctx, s, o)
+}
+
+// ConnectThrough connects by another way than the shortest, such as one that can be cut.
+func (s *Server) ConnectThrough(ctx context.Context, way nats.InProcessConnProvider, o Options) (*Bus, error) {
+	b := New(o)
+	return b, b.openThrough(ctx, s, way)
+}
+
+// Open connects to NATS servers by their URLs, separated by commas.
+func (b *Bus) Open(ctx context.Context, urls string) error { return b.connect(ctx, urls) }
+
+// OpenIn connects to the embedded server.
+func (b *Bus) OpenIn(ctx context.Context, s *Server) error { return b.openThrough(ctx, s, s) }
+
+func (b *Bus) openThrough(ctx context.Context, s *Server, way nats.InProcessConnProvider) error {
+	b.server, b.decoded = s, &s.decoded
+	return b.connect(ctx, "", nats.InProcessServer(way))
+}
+
+func (b *Bus) connect(ctx context.Context, urls string, more ...nats.Option) error {
+	if err := b.dial(urls, more...); err != nil {
+		return err
 	}
 	if err := b.open(ctx); err != nil {
 		b.conn.Close()
-		return nil, err
+		return err
 	}
-	return b, nil
+	return nil
 }
 
-func (b *Bus) open(ctx context.Context) error {
-	var err error
+// dial connects, and asks the server for nothing yet.
+func (b *Bus) dial(urls string, more ...nats.Option) (err error) {
+	options := append([]nats.Option{
+		nats.Name(b.options.Name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.ErrorHandler(b.asyncError),
+		nats.Timeout(connectTimeout), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsOut),
+		// What waited while the server was away comes out late, and nobody waits for it any more: publishing is tried again.
+		nats.ReconnectBufSize(-1), nats.ReconnectHandler(func(*nats.Conn) { b.redeclare() }),
+		// A key that is being rotated may reach the server later than this process.
+		nats.IgnoreAuthErrorAbort(), b.rekey(),
+	}, append(b.options.options(), more...)...)
+	if b.conn, err = nats.Connect(urls, options...); err != nil {
+		return fmt.Errorf("cannot connect to NATS%s as %s: %w; is the server running, and does it know this identity?",
+			at(urls), orDefault(b.options.Identity, "nobody"), err)
+	}
 	b.js, err = jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(maxPending),
 		jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithDefaultTimeout(answerTimeout))
 	if err != nil {
+		b.conn.Close()
 		return fmt.Errorf("cannot use JetStream: %w", err)
 	}
+	b.dialed.Store(b.conn)
+	return nil
+}
+
+// at names servers without what their URLs may hold.
+func at(urls string) string {
+	if urls == "" {
+		return ""
+	}
+	var out []string
+	for one := range strings.SplitSeq(urls, ",") {
+		if u, err := url.Parse(one); err == nil {
+			one = u.Redacted()
+		}
+		out = append(out, one)
+	}
+	return " at " + strings.Join(out, ", ")
+}
+
+// redeclare declares the streams again after a connection was lost: a server that has started anew has none of those that it
+// kept in memory.
+func (b *Bus) redeclare() {
+	if b.options.Onlooker || b.dialed.Load() == nil {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
+		defer cancel()
+		if err := b.declare(ctx); err != nil {
+			b.log.Error("cannot declare the streams again; the next connection tries it", "err", err)
+		}
+	}()
+}
+
+func (b *Bus) open(ctx context.Context) error {
 	if b.options.Onlooker {
-		return nil
+		return b.checkStreams(ctx)
 	}
 	return b.declare(ctx)
 }
@@ -104,7 +213,11 @@ func (b *Bus) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 }
 
 // Close ends the connection; what was published and not yet acknowledged may or may not be stored.
-func (b *Bus) Close() { b.conn.Close() }
+func (b *Bus) Close() {
+	if b.conn != nil {
+		b.conn.Close()
+	}
+}
 
 // Ready reports whether the server answers and has JetStream.
 func (b *Bus) Ready(ctx context.Context) error {

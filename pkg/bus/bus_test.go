@@ -59,7 +59,7 @@ func TestClaimHasOneWinner(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			e := event.Root(testRun, fmt.Sprintf("/executor/%d", i), time.Now(), event.TaskStarted{Task: "a", Attempt: 1})
+			e := event.Root(testRun, fmt.Sprintf("/executor/%d", i), time.Now(), event.TaskStarted{Task: "a", Attempt: 1, Pool: "linux"})
 			for range 2 { // asking again gives the same answer
 				mine, err := b.Claim(t.Context(), e)
 				if err != nil {
@@ -108,7 +108,7 @@ func TestRouteSaysWhatFollowsThenAcknowledges(t *testing.T) {
 			if tries.Add(1) == 1 {
 				return nil, fault.New(fault.Transient, "cannot yet")
 			}
-			return []event.Payload{event.TaskStarted{Task: p.Task, Attempt: 1}}, nil
+			return []event.Payload{event.TaskStarted{Task: p.Task, Attempt: 1, Pool: "linux"}}, nil
 		})
 	serve(t, b, r)
 	publish(t, b, requested("a"))
@@ -126,7 +126,7 @@ func TestUndeclaredEmissionBecomesADeadLetterThatCanBeReplayed(t *testing.T) {
 		if !mended.Load() {
 			return fault.New(fault.Invalid, "cannot read it")
 		}
-		return d.Emit(ctx, event.TaskStarted{Task: d.Data.Task, Attempt: 1})
+		return d.Emit(ctx, event.TaskStarted{Task: d.Data.Task, Attempt: 1, Pool: "linux"})
 	})
 	serve(t, b, r)
 	publish(t, b, requested("a"))
@@ -153,7 +153,7 @@ func TestUndeclaredEmissionBecomesADeadLetterThatCanBeReplayed(t *testing.T) {
 func TestEmitRefusesWhatTheRouteDoesNotDeclare(t *testing.T) {
 	t.Parallel()
 	d := &delivery{route: &Route{Name: "x", Says: []event.Type{event.TypeTaskStarted}}, event: requested("a"), bus: &Bus{now: time.Now}}
-	err := d.Emit(t.Context(), event.TaskFinished{Task: "a", Attempt: 1})
+	err := d.Emit(t.Context(), event.TaskFinished{Task: "a", Attempt: 1, Pool: "linux"})
 	if !fault.Is(err, fault.Internal) {
 		t.Fatalf("got %v, want an internal error", err)
 	}

@@ -43,7 +43,7 @@ func (b *Bus) bury(ctx context.Context, consumer string, msg message, deliveries
 	if meta, err := msg.Metadata(); err == nil {
 		source = meta.Sequence.Stream
 	}
-	letter := &nats.Msg{Subject: "sluice.dead." + consumer, Data: msg.Data(), Header: nats.Header{}}
+	letter := &nats.Msg{Subject: "sluice.dead." + orDefault(b.options.Identity, "nobody") + "." + consumer, Data: msg.Data(), Header: nats.Header{}}
 	for name, value := range map[string]string{
 		headerConsumer: consumer, headerSubject: msg.Subject(), headerSource: strconv.FormatUint(source, 10),
 		headerReason: firstLine(cause), headerFault: string(fault.Of(cause)),

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -34,7 +35,13 @@ type Batch struct {
 type Follower struct {
 	bus     *Bus
 	name    string
-	iter    jetstream.MessagesContext
+	source  Following
+	mu      sync.Mutex
+	iter    jetstream.MessagesContext // of now
+	closed  bool
+	begun   bool   // a first consumer was made: those after it read on
+	read    uint64 // sequence of the last message that the consumers brought
+	brought uint64 // messages that the consumer of now has brought
 	msgs    chan jetstream.Msg
 	failed  chan error
 	live    bool
@@ -48,44 +55,77 @@ const (
 	followerGone = 15 * time.Second
 )
 
+// followBeat is how often the server says that a consumer is there and has nothing; without two of them it is lost.
+// followPatience is how long a new one is tried for.
+const (
+	followBeat     = 5 * time.Second
+	followPatience = 30 * time.Second
+)
+
 // Follow begins to read. The follower ends with ctx, or with Close.
 func (b *Bus) Follow(ctx context.Context, f Following) (*Follower, error) {
-	stream := f.Stream
-	if stream == "" {
-		stream = Facts
-	}
-	cfg := jetstream.OrderedConsumerConfig{
-		FilterSubjects: f.subjects(), DeliverPolicy: jetstream.DeliverAllPolicy, InactiveThreshold: followerGone,
-	}
-	switch {
-	case f.Latest:
-		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
-	case f.New:
-		cfg.DeliverPolicy = jetstream.DeliverNewPolicy
-	case f.From > 1:
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, f.From
-	}
-	asking, answered := context.WithTimeout(ctx, 2*answerTimeout)
-	defer answered()
-	consumer, err := b.js.OrderedConsumer(asking, stream, cfg)
-	if err != nil {
-		return nil, fault.New(fault.Transient, "cannot follow %s: %w", stream, err)
-	}
-	info, err := consumer.Info(asking)
-	if err != nil {
-		return nil, fault.New(fault.Transient, "cannot follow %s: %w", stream, err)
-	}
-	iter, err := consumer.Messages(jetstream.PullMaxMessages(followBatch))
-	if err != nil {
-		return nil, fault.New(fault.Transient, "cannot follow %s: %w", stream, err)
+	if f.Stream == "" {
+		f.Stream = Facts
 	}
 	follower := &Follower{
-		bus: b, name: f.Name, iter: iter, msgs: make(chan jetstream.Msg, followBatch), failed: make(chan error, 1),
-		live: info.NumPending == 0,
+		bus: b, name: f.Name, source: f, msgs: make(chan jetstream.Msg, followBatch), failed: make(chan error, 1),
 	}
-	context.AfterFunc(ctx, iter.Stop)
-	go follower.read(ctx)
+	if f.From > 1 {
+		follower.read = f.From - 1
+	}
+	info, err := follower.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	follower.live, follower.begun = info.NumPending == 0, true
+	if f.New {
+		follower.read = info.Delivered.Stream
+	}
+	context.AfterFunc(ctx, follower.Close)
+	go follower.run(ctx)
 	return follower, nil
+}
+
+// config is a consumer of now that reads on from where the follower is: nothing of it outlives the server or its leader, since
+// another is made in its place. What lives in memory is read anew: its numbers begin again with its server.
+func (f *Follower) config() jetstream.ConsumerConfig {
+	cfg := jetstream.ConsumerConfig{
+		FilterSubjects: f.source.subjects(), DeliverPolicy: jetstream.DeliverAllPolicy, InactiveThreshold: followerGone,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1,
+	}
+	switch {
+	case f.source.Latest && (f.source.Stream == Fleet || f.read == 0):
+		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
+		if len(cfg.FilterSubjects) == 0 {
+			cfg.FilterSubjects = []string{">"}
+		}
+	case f.source.New && !f.begun:
+		cfg.DeliverPolicy = jetstream.DeliverNewPolicy
+	case f.read > 0 || f.source.New: // what is new began after an empty stream too
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, f.read+1
+	}
+	return cfg
+}
+
+// open makes a consumer and begins to read from it.
+func (f *Follower) open(ctx context.Context) (*jetstream.ConsumerInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
+	defer cancel()
+	consumer, err := f.bus.js.CreateConsumer(ctx, f.source.Stream, f.config())
+	if err != nil {
+		return nil, fault.New(fault.Transient, "cannot follow %s: %w", f.source.Stream, err)
+	}
+	iter, err := consumer.Messages(jetstream.PullMaxMessages(followBatch), jetstream.PullHeartbeat(followBeat))
+	if err != nil {
+		return nil, fault.New(fault.Transient, "cannot follow %s: %w", f.source.Stream, err)
+	}
+	f.brought = 0
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.iter = iter; f.closed {
+		iter.Stop()
+	}
+	return consumer.CachedInfo(), nil
 }
 
 func (f Following) subjects() []string {
@@ -106,26 +146,80 @@ func (f Following) subjects() []string {
 	return out
 }
 
-func (f *Follower) read(ctx context.Context) {
+// run carries messages, and makes a new consumer when one is lost.
+func (f *Follower) run(ctx context.Context) {
 	defer close(f.msgs)
 	for {
-		msg, err := f.iter.Next()
-		if err != nil {
-			if !errors.Is(err, jetstream.ErrMsgIteratorClosed) {
-				f.failed <- fault.New(fault.Transient, "cannot follow: %w", err)
-			}
+		err := f.carry(ctx)
+		f.iter.Stop() // one that only fell silent may still be asked
+		if err == nil {
 			return
 		}
-		select {
-		case f.msgs <- msg:
-		case <-ctx.Done():
+		f.bus.log.Warn("a consumer was lost; making another", "follower", f.name, "stream", f.source.Stream, "err", err)
+		if err := f.reopen(ctx); err != nil {
+			f.failed <- err
 			return
 		}
 	}
 }
 
+// carry brings the messages of one consumer until it is lost. It returns nil when the reading was ended.
+func (f *Follower) carry(ctx context.Context) error {
+	for {
+		msg, err := f.iter.Next()
+		if err != nil {
+			if errors.Is(err, jetstream.ErrMsgIteratorClosed) || ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if err := f.follows(msg); err != nil {
+			return err
+		}
+		select {
+		case f.msgs <- msg:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// follows holds a message against the one before it. A consumer that acknowledges nothing sends each once: what was lost on
+// the way is a gap in its numbers.
+func (f *Follower) follows(msg jetstream.Msg) error {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return fault.New(fault.Internal, "cannot follow %s: a message without its place: %w", f.source.Stream, err)
+	}
+	if f.brought++; meta.Sequence.Consumer != f.brought {
+		return fault.New(fault.Transient, "cannot follow %s: message %d came in the place of %d", f.source.Stream, meta.Sequence.Consumer, f.brought)
+	}
+	f.read = meta.Sequence.Stream
+	return nil
+}
+
+// reopen makes a consumer in the place of one that is lost.
+func (f *Follower) reopen(ctx context.Context) error {
+	until := time.Now().Add(followPatience)
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		_, err := f.open(ctx)
+		if err == nil || ctx.Err() != nil || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
 // Close ends the reading.
-func (f *Follower) Close() { f.iter.Stop() }
+func (f *Follower) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.iter.Stop()
+}
 
 // Next returns what has come since the last call, waiting at most the time given for a first event. An empty batch
 // after that time is no error.

@@ -15,6 +15,7 @@ import (
 
 // LogChunk is a piece of what an attempt prints: whole lines, or a part of a line that is too long.
 type LogChunk struct {
+	Pool      string         `json:"pool,omitempty"` // whose executor runs the attempt
 	Run       release.RunID  `json:"run"`
 	Task      release.TaskID `json:"task"`
 	Attempt   int32          `json:"attempt"`
@@ -34,7 +35,7 @@ const (
 )
 
 func (c LogChunk) subject() string {
-	return fmt.Sprintf("sluice.log.%s.%s.%d", c.Run, c.Task, c.Attempt)
+	return fmt.Sprintf("sluice.log.%s.%s.%s.%d", c.Pool, c.Run, c.Task, c.Attempt)
 }
 
 // PublishLog hands a chunk to the stream of logs; the function that it returns waits until it is stored.
@@ -53,11 +54,12 @@ func (b *Bus) PublishLog(c LogChunk) (wait func(context.Context) error, err erro
 }
 
 // FollowLog calls fn with the chunks of a task's attempts, from the first that the stream still has, until ctx ends or
-// fn returns false. An empty task follows every task of the run; attempt 0 follows every attempt.
+// fn returns false. Only what the pool says is read: it is the one that the attempt was given to. An empty task follows
+// every task of the run; attempt 0 follows every attempt.
 func (b *Bus) FollowLog(
-	ctx context.Context, run release.RunID, task release.TaskID, attempt int32, fn func(LogChunk) bool,
+	ctx context.Context, pool string, run release.RunID, task release.TaskID, attempt int32, fn func(LogChunk) bool,
 ) error {
-	subject := fmt.Sprintf("sluice.log.%s.%s.%s", run, orStar(string(task)), orStar(attemptToken(attempt)))
+	subject := fmt.Sprintf("sluice.log.%s.%s.%s.%s", pool, run, orStar(string(task)), orStar(attemptToken(attempt)))
 	consumer, err := b.js.OrderedConsumer(ctx, Logs, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject}})
 	if err != nil {
 		return fault.New(fault.Transient, "cannot follow the log of %s: %w", run, err)
@@ -97,7 +99,7 @@ func attemptToken(n int32) string {
 
 func logChunk(msg jetstream.Msg) LogChunk {
 	var c LogChunk
-	c.Run, c.Task, c.Attempt = logPlace(msg.Subject())
+	c.Pool, c.Run, c.Task, c.Attempt = logPlace(msg.Subject())
 	c.Number, _ = strconv.ParseInt(msg.Headers().Get(headerNumber), 10, 64)
 	c.FirstLine, _ = strconv.ParseInt(msg.Headers().Get(headerFirstLine), 10, 64)
 	c.Last = msg.Headers().Get(headerLast) != ""

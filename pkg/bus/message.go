@@ -86,6 +86,10 @@ func (b *Bus) decode(msg message) (event.Event, *jetstream.MsgMetadata, error) {
 	if e, ok := b.decoded.find(meta); ok {
 		return e, meta, nil
 	}
+	if msg.Headers().Get(jetstream.StreamHeader) != "" {
+		return event.Event{}, meta, fault.New(fault.Invalid, "cannot take a message at %s: the server copied it from elsewhere, nobody published it there",
+			msg.Subject())
+	}
 	e, err := event.Decode(msg.Data(), msg.Headers().Get)
 	if err != nil {
 		return e, meta, err

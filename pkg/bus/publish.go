@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -51,7 +52,7 @@ func (b *Bus) publishWindow(ctx context.Context, events []event.Event) error {
 	for _, e := range events {
 		f, err := b.send(e)
 		if err != nil {
-			return err
+			return fmt.Errorf("cannot publish %s: %w", e.Describe(), err)
 		}
 		futures = append(futures, f)
 	}
@@ -68,7 +69,7 @@ func (b *Bus) publishWindow(ctx context.Context, events []event.Event) error {
 func (b *Bus) Claim(ctx context.Context, e event.Event) (bool, error) {
 	f, err := b.send(e)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("cannot publish %s: %w", e.Describe(), err)
 	}
 	stored, err := await(ctx, f)
 	if err != nil {
@@ -145,25 +146,37 @@ func publishError(err error) error {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return fault.New(fault.Invalid, "message is larger than %d bytes: %w", maxPayload, err)
 	}
+	if errors.Is(err, nats.ErrReconnectBufExceeded) {
+		return fault.New(fault.Transient, "the connection to NATS is lost: %w", err)
+	}
 	return fault.New(fault.Transient, "the stream did not store it: %w", err)
 }
 
 // Get returns the event in a place. An empty place is an error of kind Invalid that wraps jetstream.ErrMsgNotFound.
 func (b *Bus) Get(ctx context.Context, subject string) (event.Event, error) {
-	stream, err := b.js.Stream(ctx, Facts)
-	if err != nil {
-		return event.Event{}, fault.As(fault.Transient, err)
-	}
-	raw, err := stream.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return event.Event{}, fault.New(fault.Invalid, "nothing is stored at %s: %w", subject, err)
-	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	raw, err := b.conn.RequestWithContext(ctx, directGet(Facts, subject), nil)
 	if err != nil {
 		return event.Event{}, fault.New(fault.Transient, "cannot read %s: %w", subject, err)
 	}
+	switch status := raw.Header.Get("Status"); status {
+	case "":
+	case "404":
+		return event.Event{}, fault.New(fault.Invalid, "nothing is stored at %s: %w", subject, jetstream.ErrMsgNotFound)
+	default:
+		return event.Event{}, fault.New(fault.Transient, "cannot read %s: %s %s", subject, status, raw.Header.Get("Description"))
+	}
 	e, err := event.Decode(raw.Data, raw.Header.Get)
-	e.Seq, e.Stored = raw.Sequence, raw.Time
-	return e, err
+	if err != nil {
+		return e, err
+	}
+	if at := raw.Header.Get(jetstream.SubjectHeader); e.Subject() != at {
+		return event.Event{}, fault.New(fault.Invalid, "cannot take event %s: it stands at %s but belongs at %s", e.ID, at, e.Subject())
+	}
+	e.Seq, _ = strconv.ParseUint(raw.Header.Get(jetstream.SequenceHeader), 10, 64)
+	e.Stored, _ = time.Parse(time.RFC3339Nano, raw.Header.Get(jetstream.TimeStampHeaer))
+	return e, nil
 }
 
 // Empty reports whether an error of Get says that its place is empty.

@@ -32,6 +32,7 @@ type puller struct {
 	inbox    string
 	sub      *nats.Subscription
 	handle   func(pulled)
+	declare  func(context.Context) error // makes the consumer, when it is missing
 	free     chan struct{}
 	busy     sync.WaitGroup
 
@@ -41,10 +42,10 @@ type puller struct {
 	ended bool
 }
 
-func (b *Bus) newPuller(service string, r *Route, handle func(pulled)) *puller {
+func (b *Bus) newPuller(service string, r *Route, declare func(context.Context) error, handle func(pulled)) *puller {
 	workers := max(1, r.Workers)
 	p := &puller{
-		bus: b, route: r, consumer: r.Durable(service), handle: handle,
+		bus: b, route: r, consumer: r.Durable(service), declare: declare, handle: handle,
 		free: make(chan struct{}, workers),
 	}
 	p.release(workers)
@@ -138,7 +139,7 @@ func (p *puller) request(ctx context.Context, n int) {
 		err = p.bus.conn.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+Facts+"."+p.consumer, p.inbox, body)
 	}
 	if err != nil {
-		p.fail(err.Error())
+		p.fail(err.Error(), false)
 	}
 }
 
@@ -191,7 +192,7 @@ func (p *puller) hear(status string, header nats.Header) {
 		p.giveBack(missing)
 		return
 	}
-	p.fail(status + " " + header.Get("Description"))
+	p.fail(status+" "+header.Get("Description"), true)
 }
 
 func (p *puller) giveBack(n int) {
@@ -204,8 +205,9 @@ func (p *puller) giveBack(n int) {
 
 func (p *puller) forget() { p.giveBack(max(1, cap(p.free))) }
 
-// fail lets the workers ask again after a pause.
-func (p *puller) fail(reason string) {
+// fail lets the workers ask again after a pause. When the server answered, the consumer may be gone: somebody deleted it, or
+// the server came back without it. It is declared again first.
+func (p *puller) fail(reason string, answered bool) {
 	p.mu.Lock()
 	n := p.asked
 	p.asked = 0
@@ -215,7 +217,21 @@ func (p *puller) fail(reason string) {
 		return
 	}
 	p.bus.log.Warn("cannot ask for messages; trying again", "consumer", p.consumer, "reason", reason, "again_in", pullPause)
-	time.AfterFunc(pullPause, func() { p.release(n) })
+	time.AfterFunc(pullPause, func() {
+		if answered {
+			p.restore()
+		}
+		p.release(n)
+	})
+}
+
+// restore makes the consumer again, unless it is there.
+func (p *puller) restore() {
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
+	defer cancel()
+	if err := p.declare(ctx); err != nil {
+		p.bus.log.Error("cannot make the consumer again; trying again", "consumer", p.consumer, "err", err)
+	}
 }
 
 // expire forgets requests whose end was not told in time.

@@ -20,14 +20,15 @@ func (b *Bus) Serve(ctx context.Context, service, source string, r Route) error 
 		return err
 	}
 	r.AckWait, r.Grace = orDefault(r.AckWait, 5*time.Second), orDefault(r.Grace, 5*time.Second)
-	if err := b.declareConsumer(ctx, service, r); err != nil {
+	declare := func(ctx context.Context) error { return b.declareConsumer(ctx, service, r) }
+	if err := declare(ctx); err != nil {
 		return err
 	}
 	r.Endpoint = endpoint.Chain(b.observe(service, r.Name), recoverPanics)(r.Endpoint)
 	if err := b.answerReplays(ctx, service, source, &r); err != nil {
 		return err
 	}
-	return b.newPuller(service, &r, func(msg pulled) { b.handle(ctx, service, source, &r, msg) }).run(ctx)
+	return b.newPuller(service, &r, declare, func(msg pulled) { b.handle(ctx, service, source, &r, msg) }).run(ctx)
 }
 
 func orDefault[T comparable](d, fallback T) T {

@@ -17,6 +17,7 @@ type Server struct {
 	closing chan struct{}
 	once    sync.Once // closes closing
 	guarded chan struct{}
+	decoded decoded // shared by all who connect from this process
 
 	mu   sync.Mutex
 	nats *server.Server
@@ -29,6 +30,24 @@ type ServerOptions struct {
 	Port   int    // -1 takes any free port
 	Token  string // demanded from those who come by the socket; empty demands none
 	NoSync bool   // for measuring only: do not fsync each write
+
+	// Identities are who may connect, each with a key of its own and the rights that it has. Without any, whoever comes from
+	// this process may do everything: tests do.
+	Identities []Identity
+}
+
+// Identity is somebody whom a server knows.
+type Identity struct {
+	Rights Rights `json:"rights"`
+	Public string `json:"public"` // half of its key
+}
+
+func users(list []Identity) []*server.NkeyUser {
+	var out []*server.NkeyUser
+	for _, i := range list {
+		out = append(out, &server.NkeyUser{Nkey: i.Public, Permissions: i.Rights.permissions()})
+	}
+	return out
 }
 
 // Embed starts a server. Close ends it.
@@ -36,7 +55,7 @@ func Embed(o ServerOptions) (*Server, error) {
 	opts := server.Options{
 		ServerName: "sluice", JetStream: true, StoreDir: o.Dir, SyncAlways: !o.NoSync, MaxPayload: maxPayload,
 		DontListen: o.Port == 0, Host: o.Host, Port: o.Port, Authorization: o.Token, NoLog: true, NoSigs: true,
-		JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: 1 << 40,
+		Nkeys: users(o.Identities), JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: 1 << 40,
 	}
 	if opts.Host == "" {
 		opts.Host = "127.0.0.1"

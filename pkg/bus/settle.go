@@ -38,6 +38,17 @@ func untimely(err error) (time.Duration, bool) {
 	return timer.after, true
 }
 
+// Untimely reports whether nothing has failed, but the time of a message has not come: its handler returned Again.
+func Untimely(err error) bool {
+	_, timer := untimely(err)
+	return timer
+}
+
+// NextTry is how long a message waits that failed with a transient error and was delivered so often.
+func NextTry(err error, deliveries int32) time.Duration {
+	return judge(err, uint64(max(deliveries, 0))).later
+}
+
 // judge turns an error and the number of deliveries so far into a verdict. It is the only place that does.
 func judge(err error, deliveries uint64) verdict {
 	if wait, timer := untimely(err); timer {

@@ -2,9 +2,11 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -31,8 +33,8 @@ func streams(o Options) []jetstream.StreamConfig {
 		},
 		{
 			Name: Fleet, Description: "the newest heartbeat of each executor", Subjects: []string{"sluice.fleet.>"},
-			Storage: jetstream.MemoryStorage, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: 1, MaxAge: time.Minute,
-			AllowDirect: true, Replicas: replicas,
+			Storage: fleetStorage(replicas), Discard: jetstream.DiscardOld, MaxMsgsPerSubject: 1, MaxAge: time.Minute,
+			AllowDirect: true, Replicas: replicas, PersistMode: logPersistence(replicas),
 		},
 		{
 			Name: Logs, Description: "what tasks print, for a day", Subjects: []string{"sluice.log.>"},
@@ -45,6 +47,15 @@ func streams(o Options) []jetstream.StreamConfig {
 			AllowDirect: true, Replicas: replicas, Duplicates: 2 * time.Minute,
 		},
 	}
+}
+
+// fleetStorage keeps the stream of heartbeats itself over the restart of a server that has no replica of it: few identities may
+// declare a stream, and a stream in memory is gone then. What it holds is a minute old at most and needs no fsync.
+func fleetStorage(replicas int) jetstream.StorageType {
+	if replicas > 1 {
+		return jetstream.MemoryStorage
+	}
+	return jetstream.FileStorage
 }
 
 // logPersistence spares the live log an fsync for each chunk. The whole log is stored as a blob when the attempt ends,
@@ -62,6 +73,23 @@ func (b *Bus) declare(ctx context.Context) error {
 	for _, cfg := range streams(b.options) {
 		if _, err := b.js.CreateOrUpdateStream(ctx, cfg); err != nil {
 			return fmt.Errorf("cannot declare stream %s: %w", cfg.Name, err)
+		}
+	}
+	return nil
+}
+
+// checkStreams says what is missing where somebody else declares the streams.
+func (b *Bus) checkStreams(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	for _, stream := range []string{Facts, Fleet, Logs, Dead} {
+		_, err := b.conn.RequestWithContext(ctx, directGet(stream, probe), nil)
+		if errors.Is(err, nats.ErrNoResponders) {
+			return fmt.Errorf("cannot use NATS: there is no stream %s; run \"sluice setup\" once, with the identity that may create streams", stream)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot see whether stream %s exists, as identity %s: %w; does the server give it the rights that "+
+				"\"sluice topology --permissions\" prints?", stream, orDefault(b.options.Identity, "nobody"), err)
 		}
 	}
 	return nil

@@ -39,13 +39,19 @@ type Act struct {
 	Reason string           `json:"reason,omitempty"`
 	Note   string           `json:"note,omitempty"`
 	Tasks  []release.TaskID `json:"tasks,omitempty"`
-	All    bool             `json:"all,omitempty"` // retry: of the whole run, as a new run on the same plan
-	Key    string           `json:"-"`             // the same key again does nothing new; one is made when it is empty
+	Before string           `json:"before,omitempty"` // hold: only the commit to this target
+	All    bool             `json:"all,omitempty"`    // retry: of the whole run, as a new run on the same plan
+	Key    string           `json:"-"`                // the same key again does nothing new; one is made when it is empty
 }
 
 // Act does something to a run: "cancel", "retry", "approve", "hold" or "resume".
 func (c *Client) Act(ctx context.Context, run release.RunID, verb string, a Act) (Done, error) {
 	return c.act(ctx, a.Key, a, "runs", string(run), verb)
+}
+
+// ApproveEnvironment lets a run use a protected environment, as one of its reviewers.
+func (c *Client) ApproveEnvironment(ctx context.Context, run release.RunID, environment string, a Act) (Done, error) {
+	return c.act(ctx, a.Key, a, "runs", string(run), "environments", environment, "approve")
 }
 
 // Drain stops, or starts again, giving work to a pool.

@@ -16,10 +16,10 @@ import (
 
 // Connection is where a Sluice is reached and what it demands. `sluice up` writes one for the clients of its machine.
 type Connection struct {
-	URL       string `json:"url"`
-	Token     string `json:"token,omitempty"` // of the API
-	NATS      string `json:"nats,omitempty"`  // URL of the bus; empty when it has no socket
-	NATSToken string `json:"nats_token,omitempty"`
+	URL      string `json:"url"`
+	Token    string `json:"token,omitempty"`     // of the API
+	NATS     string `json:"nats,omitempty"`      // URL of the bus; empty when it has no socket
+	NATSSeed string `json:"nats_seed,omitempty"` // of an identity that only looks
 }
 
 // ConnectionFile is the name of the file, in the directory of a Sluice, that holds its Connection.
@@ -31,12 +31,12 @@ const maxConnection = 1 << 16
 // Place says where to look for a Sluice.
 type Place struct {
 	Server string // URL, as --server and $SLUICE_SERVER give it; it wins
-	Token  string // $SLUICE_TOKEN; it wins
+	Token  string // $SLUICE_TOKEN; it goes to Server only
 	Dir    string // of a Sluice on this machine: its connection file is read
 }
 
-// Find finds the Sluice that is meant. The token of a connection file goes to the server of that file only: whoever
-// names another server must name its token too.
+// Find finds the Sluice that is meant. The token of a connection file goes to the server of that file only, and the token
+// of the environment to a server that was named only: a checkout may hold a connection file of anybody's making.
 func Find(p Place) (Connection, error) {
 	local, err := readConnection(filepath.Join(p.Dir, ConnectionFile))
 	switch {
@@ -48,20 +48,22 @@ func Find(p Place) (Connection, error) {
 		return Connection{}, err
 	}
 	at := local
-	if p.Server != "" && strings.TrimRight(p.Server, "/") != strings.TrimRight(local.URL, "/") {
+	if p.Server != "" && (err != nil || strings.TrimRight(p.Server, "/") != strings.TrimRight(local.URL, "/")) {
 		at = Connection{URL: p.Server}
 	}
-	if p.Token != "" {
-		at.Token = p.Token
+	if _, err := serverURL(at.URL); err != nil {
+		return at, err
 	}
-	_, err = serverURL(at.URL)
-	return at, err
+	return p.withToken(at)
 }
 
 func readConnection(name string) (Connection, error) {
 	var c Connection
-	info, err := os.Stat(name)
+	info, err := os.Lstat(name)
 	if err != nil {
+		return c, err
+	}
+	if err := trusted(name, info); err != nil {
 		return c, err
 	}
 	if info.Size() > maxConnection {
@@ -71,7 +73,10 @@ func readConnection(name string) (Connection, error) {
 	if err != nil {
 		return c, fault.New(fault.Invalid, "cannot find the Sluice of this directory: %w", err)
 	}
-	return c, decodeConnection(name, text, &c)
+	if err := decodeConnection(name, text, &c); err != nil {
+		return c, err
+	}
+	return c, onThisMachine(name, c)
 }
 
 func decodeConnection(name string, text []byte, c *Connection) error {

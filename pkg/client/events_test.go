@@ -15,7 +15,7 @@ func TestHistory(t *testing.T) {
 	c := serve(t, map[string]http.HandlerFunc{"GET /api/v1/runs/r/events": func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("after") == "" {
 			says(map[string]any{"events": []any{map[string]any{
-				"seq": 3, "id": "a", "type": "task.started", "run": "r", "data": map[string]any{"task": "t", "attempt": 1},
+				"seq": 3, "id": "a", "type": "task.started", "run": "r", "data": map[string]any{"task": "t", "attempt": 1, "pool": "linux"},
 			}}, "next": 3})(w, r)
 			return
 		}
@@ -27,7 +27,7 @@ func TestHistory(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if got := all[0].Subject() + " " + all[1].Subject(); got != "sluice.fact.r.task.started.t.1 sluice.fact.r.run.finished.1" {
+	if got := all[0].Subject() + " " + all[1].Subject(); got != "sluice.fact.r.task.started.linux.t.1 sluice.fact.r.run.finished.1" {
 		t.Errorf("the places are %s", got)
 	}
 }

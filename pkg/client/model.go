@@ -14,6 +14,8 @@ const (
 	StateIgnored  = "ignored"  // no trigger wants it
 	StateRejected = "rejected" // the definition gives no plan
 	StateRunning  = "running"
+
+	StateUnpermitted = "unpermitted" // of an untrusted change; waits until somebody lets it run
 )
 
 // The states of a task that has no outcome. A task whose last attempt ended has that outcome as its state.
@@ -67,6 +69,8 @@ type Run struct {
 	GateTests []release.TaskID     `json:"gate_tests,omitempty"`
 	Targets   []event.TargetName   `json:"targets,omitempty"`
 	Warnings  []string             `json:"warnings,omitempty"`
+	Trust     release.Trust        `json:"trust,omitempty"`        // of the change
+	TrustWhy  string               `json:"trust_reason,omitempty"` // why it is no higher
 	Problems  []event.Problem      `json:"problems,omitempty"`
 	Reruns    []release.RunID      `json:"reruns,omitempty"` // runs that make all of this one again, the oldest first; not in lists
 
@@ -74,7 +78,9 @@ type Run struct {
 }
 
 // Ended reports whether nothing more is expected of the run, unless somebody retries it.
-func (r Run) Ended() bool { return r.State != StateRunning && r.State != StateReceived }
+func (r Run) Ended() bool {
+	return r.State != StateRunning && r.State != StateReceived && r.State != StateUnpermitted
+}
 
 // ExitCode is what a command exits with that waited for the run: the code of its outcome. A definition that gives no
 // plan is a failure; a change that no trigger wants is none.

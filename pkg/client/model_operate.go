@@ -83,6 +83,10 @@ type Executor struct {
 	Draining bool      `json:"draining,omitempty"`
 	Reason   string    `json:"reason,omitempty"` // why it takes no more
 	Seen     time.Time `json:"seen,omitzero"`
+
+	Held    []string `json:"held,omitempty"`    // what commands are held back by
+	Missing []string `json:"missing,omitempty"` // what its machine cannot give of that
+	Refusal string   `json:"refusal,omitempty"` // why no untrusted change runs there
 }
 
 // Stream is how a stream of the bus is now.

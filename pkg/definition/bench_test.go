@@ -15,7 +15,7 @@ definitions:
   pythons: ["3.10", "3.11", "3.12", "3.13"]
 pools: [{name: gpu, match: ["gpu>=1"]}, {name: arm, match: ["c=7"]}, {name: linux, match: ["os=linux"]}]
 builds:
-  lock: {matrix: {python: $pythons, a: $d, b: $d}, run: "lock {{ python }}", outputs: {lock: "l{{ a }}"}, tags: [os=linux]}
+  lock: {matrix: {python: $pythons, a: $d, b: $d}, run: "lock {{ python }}", outputs: {lock: "l{{ python }}-{{ a }}{{ b }}"}, tags: [os=linux]}
   wheel:
     needs: [lock]
     matrix: {python: $pythons, a: $d, b: $d, c: $d}

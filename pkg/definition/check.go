@@ -22,6 +22,9 @@ func check(def *Definition, s *source) {
 	c.conditions = newConditions(&def.Settings, c.matrixKeys)
 	checkTop(c)
 	checkTriggers(c)
+	for _, e := range def.Definitions {
+		c.noReferences(e.Name, e.Value)
+	}
 	checkSettings(c)
 	checkPools(c)
 	checkProviders(c)
@@ -139,6 +142,19 @@ func (c *checker) variables(vars Map[Text]) {
 		}
 		if strings.HasPrefix(e.Name, "SLUICE_") {
 			c.fail(e.At, "", "variables that begin with SLUICE_ are set by the platform, found %q", e.Name)
+		}
+	}
+}
+
+func (c *checker) tokens(tokens Map[IDToken]) {
+	for _, e := range tokens {
+		if !identifier.MatchString(e.Name) {
+			c.fail(e.At, "", "expected the name of a variable, of letters, digits and _")
+		}
+		for _, aud := range e.Value.Aud {
+			if aud.Value == "" {
+				c.fail(aud.At, "", "expected who is to believe the token, such as a URL")
+			}
 		}
 	}
 }

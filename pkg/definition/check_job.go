@@ -24,9 +24,11 @@ func checkJob(c *checker, e Entry[Job]) {
 	for _, t := range job.texts() {
 		c.template(t, job.Matrix.keys(), sequenceKeys(job))
 	}
+	c.commands(job.commands(), &job.Matrix, "the job")
 	c.adjustments(e.Name, job)
 	c.variables(job.Env)
 	c.secrets(job.Secrets)
+	c.tokens(job.IDTokens)
 	if e := job.Environment; e.At.Line > 0 && !slices.Contains(c.def.Environments.Names(), e.Value) {
 		c.fail(e.At, nearest(e.Value, c.def.Environments.Names()), "unknown environment %q%s", shorten(printable(e.Value), 60), amongEnvironments(c.def.Environments.Names()))
 	}

@@ -13,6 +13,7 @@ func (c *checker) matrix(m *Matrix) {
 		} else if a.Values != nil && len(a.Values) == 0 {
 			c.fail(a.At, "", "the list of %s is empty: the job would silently vanish", a.Name)
 		}
+		c.noReferences(a.Name, a.Values)
 	}
 	for _, row := range m.Include {
 		for _, e := range row {
@@ -59,6 +60,16 @@ func (c *checker) reference(a Axis) {
 	}
 }
 
+// noReferences refuses $name inside a list, where it would be a value like any other.
+func (c *checker) noReferences(of string, values []Text) {
+	for _, v := range values {
+		if name, is := strings.CutPrefix(v.Value, "$"); is && dottedName.FindString(name) == name && name != "" {
+			c.fail(v.At, "write "+shorten(printable(of+": "+v.Value), 100)+" in a matrix, or list the values here",
+				"%s stands for a whole list, and cannot be inside another", shorten(printable(v.Value), 60))
+		}
+	}
+}
+
 // maxVariants bounds the measurements of one task.
 const maxVariants = 1_000
 
@@ -92,8 +103,10 @@ func (c *checker) adjustments(name string, job *Job) {
 		for _, t := range a.change.texts() {
 			c.template(t, keys, sequenceKeys(job))
 		}
+		c.commands(a.change.commands(), &job.Matrix, "the job")
 		c.variables(a.change.Env)
 		c.secrets(a.change.Secrets)
+		c.tokens(a.change.IDTokens)
 		c.pool(&a.change)
 		c.outputs(&a.change)
 		changed := job.over(&a.change, new(int))

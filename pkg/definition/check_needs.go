@@ -99,5 +99,6 @@ func checkProviders(c *checker) {
 		for _, t := range []Text{p.Create, p.Destroy, p.Ready} {
 			c.template(t, nil, nil)
 		}
+		c.commands([]Text{p.Create, p.Destroy, p.Ready}, &Matrix{}, "the jobs that lease its places")
 	}
 }

@@ -59,6 +59,20 @@ func checkouts() []string                         { return []string{"commit", "n
 func (c *Checkout) decode(d *decoder, n ast.Node) { c.take(d, n, checkouts()) }
 func (*Checkout) shape() shape                    { return choiceShape(checkouts()) }
 
+// Overlap is what becomes of a time of a schedule whose run before has not ended: skip, queue or allow.
+type Overlap struct{ choice }
+
+func overlaps() []string                         { return []string{OverlapSkip, OverlapQueue, OverlapAllow} }
+func (c *Overlap) decode(d *decoder, n ast.Node) { c.take(d, n, overlaps()) }
+func (*Overlap) shape() shape                    { return choiceShape(overlaps()) }
+
+// The values of Overlap. One that is not given is skip.
+const (
+	OverlapSkip  = "skip"
+	OverlapQueue = "queue"
+	OverlapAllow = "allow"
+)
+
 // TargetKind is what a target is.
 type TargetKind struct{ choice }
 

@@ -14,7 +14,7 @@ type Definition struct {
 	Project        Text             `key:"project" part:"no" doc:"Name of the project, for people and for URLs." required:"true" example:"rayish"`
 	Include        List[Include]    `key:"include" doc:"Further files whose content belongs to the definition: of the repository, of another repository at a commit, or of another system, read by a dialect." example:"[\"ci/*.yaml\", {repo: \"https://git.test/acme/ci\", at: 4f2a9c1d0123456789abcdef0123456789abcdef, path: jobs.yaml}]"`
 	Release        Release          `key:"release" part:"no" doc:"Which changes may publish." example:"{branch: master, also: [\"releases/*\"], tags: [\"v*\"], approvals: 1}"`
-	Triggers       Triggers         `key:"triggers" part:"no" doc:"Which changes start a run. A kind that is not named keeps its default." example:"{push: {branches: [\"feature/*\"]}, pull_request: false}"`
+	Triggers       Triggers         `key:"triggers" part:"no" doc:"Which changes start a run. A kind that is not named keeps its default." example:"{push: {branches: [master, \"feature/*\"]}, pull_request: false}"`
 	Environments   Map[Environment] `key:"environments" doc:"Named sets of variables and secrets; --env chooses one, or a job's environment. The one named default holds when none is chosen." example:"{staging: {vars: {URL: \"https://staging\"}}}"`
 	Settings       Setting          `key:"settings" doc:"A free tree of values, read by conditions and templates as settings.a.b and changed by presets and --set, which never add a key." example:"{tests: {gpu: 1}}"`
 	Presets        Map[Preset]      `key:"presets" doc:"Named sets of overrides of settings, by path; applied whole or not at all." example:"{light: {tests.gpu: 1}, scale: {extends: [light], tests.gpu: [2, 4]}}"`

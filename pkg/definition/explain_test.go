@@ -19,7 +19,7 @@ presets:
   light: {tests.level: light}
   before: {extends: [light], tests.level: mine}
   after: {tests.level: mine, extends: [light]}
-builds: {a: {run: "echo {{ settings.tests.gpu[0] }} {{ settings.hosts[\"a.b\"] }}", if: "settings.hosts['a.b'] >= 1 && settings.tests.gpu[1] == 2"}}
+builds: {a: {run: x, directory: "{{ settings.tests.gpu[0] }}/{{ settings.hosts[\"a.b\"] }}", if: "settings.hosts['a.b'] >= 1 && settings.tests.gpu[1] == 2"}}
 gate: {require: [builds]}
 `
 
@@ -81,7 +81,7 @@ func TestPathsOfSettings(t *testing.T) {
 		}
 	}
 	p, err := definition.Resolve(def, definition.Request{Change: change})
-	if err != nil || p.Tasks[0].Run != "echo 1 1" || p.Settings[`hosts["a.b"]`] != "1" {
+	if err != nil || p.Tasks[0].Directory != "1/1" || p.Settings[`hosts["a.b"]`] != "1" {
 		t.Fatal(p, err)
 	}
 }

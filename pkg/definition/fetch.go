@@ -88,6 +88,9 @@ func (j *Job) executed() map[string]Pos {
 	if len(j.Secrets) > 0 {
 		out["secrets"] = j.Secrets[0].At
 	}
+	if len(j.IDTokens) > 0 {
+		out["id_tokens"] = j.IDTokens[0].At
+	}
 	return out
 }
 

@@ -33,7 +33,9 @@ const commit = "4f2a9c1d0123456789abcdef0123456789abcdef"
 // request reads the lines "#? key=value" of a case: what its definition is resolved for.
 func request(t *testing.T, text []byte) definition.Request {
 	t.Helper()
-	r := definition.Request{Change: release.Change{Kind: release.Push, Repo: "acme/demo", Branch: "master", Commit: commit}}
+	r := definition.Request{
+		Change: release.Change{Kind: release.Push, Repo: "acme/demo", Branch: "master", Commit: commit}, Trust: release.TrustTrusted,
+	}
 	for line := range strings.Lines(string(text)) {
 		rest, ok := strings.CutPrefix(line, "#? ")
 		if !ok {

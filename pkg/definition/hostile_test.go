@@ -82,7 +82,7 @@ func hostileTexts() map[string]string {
 		"types of outputs":   most("  j#: {run: x, outputs: {o: x}, needs: {artifacts: o}}\n"),
 		"adjustments":        "project: x\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds: {a: {run: x, matrix: {a: $d, b: $d, c: $d, d: $d, adjustments: [" + strings.Repeat("{with: {a: '{0,1,2,3}*'}, env: {A: b}, soft_fail: true},", 5_000) + "]}}}\ngate: {require: [builds]}",
 		"sequence":           count("project: x\nbuilds: {a: {run: x, sequence: {p: [", "#,", "]}}}"),
-		"parameters":         count("project: x\ntriggers: {manual: {parameters: {", "p#: {default: 1},", "}}}\nbuilds: {a: {run: '"+strings.Repeat("{{ change.parameters.p1 }}", 5_000)+"'}}\ngate: {require: [builds]}"),
+		"parameters":         count("project: x\ntriggers: {manual: {parameters: {", "p#: {default: 1},", "}}}\nbuilds: {a: {run: x, directory: '"+strings.Repeat("{{ change.parameters.p1 }}", 5_000)+"'}}\ngate: {require: [builds]}"),
 		"wheres":             "project: x\ndefinitions: {d: [0,1,2,3,4,5,6,7,8,9]}\nbuilds:\n  a: {run: x, matrix: {a: $d, b: $d, c: $d}}\n  b: {run: x, needs: [" + strings.Repeat("{job: a, where: {a: '{1,2}', b: '*'}},", 5_000) + "], matrix: {e: $d, f: $d}}\ngate: {require: [builds]}",
 		"long strings":       "project: \"" + strings.Repeat("x", mebibyte-100) + "\"\nbuild: {}\n",
 		"globs":              "project: x\nbuilds: {a: {run: x, outputs: {a: \"" + strings.Repeat("{a,", 1000) + strings.Repeat("**/", 1000) + "\"}}}",

@@ -19,9 +19,10 @@ type Job struct {
 	Environment Text          `key:"environment" doc:"The environment of the job's tasks, unless --env chooses another." example:"staging"`
 	Env         Map[Text]     `key:"env" doc:"Variables." example:"{CC: clang}"`
 	Secrets     List[Text]    `key:"secrets" doc:"Names of secrets that the task gets as variables; never in a run of a pull request." example:"[HF_TOKEN]"`
+	IDTokens    Map[IDToken]  `key:"id_tokens" doc:"Variables that hold a signed identity token of the task, for services that give credentials to whoever shows one: by name, who is to believe it." example:"{CLOUD_TOKEN: {aud: \"https://cloud.example.com\"}}"`
 	Outputs     Map[Output]   `key:"outputs" doc:"What the task leaves, by type: a glob below the workspace, or a map." example:"{wheel: \"dist/*.whl\"}"`
 	Stamp       Stamp         `key:"stamp" doc:"commit: every output carries the commit, and is refused if it does not." example:"commit"`
-	Timeout     Timeout       `key:"timeout" doc:"How long the command may run, or a map of queue, prepare, nodes, command and cleanup." default:"1h" example:"10m"`
+	Timeout     Timeout       `key:"timeout" doc:"How long the command may run, or a map of queue, prepare, nodes, command, cleanup and disconnect." default:"1h" example:"10m"`
 	LongRunning Bool          `key:"long_running" doc:"To reach the timeout of the command is to succeed." default:"false" example:"true"`
 	Retry       Retries       `key:"retry" doc:"By class: how often an attempt is made again, or a map of limit, wait, max and backoff. Classes that are not named keep their default: lost 3, infra 2, infra_timeout 2, setup 1." example:"{infra: 2, command: 0}"`
 	Keep        Duration      `key:"keep" doc:"How long the workspace and the places of a failed attempt are left for a person." example:"30m"`
@@ -49,6 +50,12 @@ type Job struct {
 type Reports struct {
 	JUnit   Text `key:"junit" doc:"Glob of JUnit XML files." example:"reports/*.xml"`
 	Results Text `key:"results" doc:"Path of a results.json." example:"results.json"`
+}
+
+// IDToken is an identity token that a task gets as a variable.
+type IDToken struct {
+	At  Pos
+	Aud Texts `key:"aud" doc:"The audience: who is to believe the token; a text, or a list." required:"true" example:"https://cloud.example.com"`
 }
 
 // Concurrency is a group of tasks of which only some run at once.
@@ -100,3 +107,6 @@ func (j *Job) texts() []Text {
 	}
 	return append(out, j.Fetch.URL, j.Fetch.Digest, j.Fetch.Commit)
 }
+
+// commands lists the texts of a job that a shell reads.
+func (j *Job) commands() []Text { return []Text{j.Run, j.Prepare, j.Cleanup} }

@@ -10,6 +10,7 @@ import (
 // nothing uses, secrets that a pull request's run does not get. None of it keeps the definition from being used.
 func Warnings(def *Definition) Errors {
 	l := &linter{source: &source{text: def.source.text}, def: def, checks: newConditions(&def.Settings, def.matrixKeys())}
+	l.unpushed()
 	l.unused()
 	l.presets()
 	l.shadowed()
@@ -27,6 +28,13 @@ type linter struct {
 	def    *Definition
 	checks *conditions
 	dead   map[string]string // jobs that no change reaches, and why
+}
+
+// unpushed warns of a release branch whose pushes start nothing.
+func (l *linter) unpushed() {
+	if text := l.def.unpushed(); text != "" {
+		l.fail(l.def.Triggers.Push.At, "add it to branches; or write push: false where pushes are not to start runs", "%s", text)
+	}
 }
 
 // unused warns of names that nothing uses.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluiceci/sluice/pkg/definition"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 const linted = `project: x
@@ -73,5 +74,27 @@ func TestWarnings(t *testing.T) {
 	def, err = definition.Parse("sluice.yaml", []byte("project: x\nbuilds: {a: {run: x}}\n"))
 	if err != nil || definition.Warnings(def) != nil {
 		t.Error(err, definition.Warnings(def))
+	}
+}
+
+// TestAReleaseBranchWithoutPushes: triggers.push that leaves out the release branch is told by lint and by every run; push: false
+// says it on purpose.
+func TestAReleaseBranchWithoutPushes(t *testing.T) {
+	t.Parallel()
+	for push, told := range map[string]bool{
+		`{branches: ["feature/*"]}`: true, `{branches: ["feature/*", "ma*"]}`: false, "false": false, "true": false, "{}": false,
+	} {
+		def, err := definition.Parse("sluice.yaml", []byte("project: x\ntriggers: {push: "+push+"}\nbuilds: {a: {run: x}}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "a push to the release branch master starts no run"
+		if got := definition.Warnings(def).Error(); strings.Contains(got, want) != told {
+			t.Errorf("push: %s: lint says %q, want it told: %v", push, got, told)
+		}
+		p, err := definition.Resolve(def, definition.Request{Change: release.Change{Kind: release.Manual, Branch: "feature/a"}})
+		if err != nil || strings.Contains(strings.Join(p.Warnings, "\n"), want) != told {
+			t.Errorf("push: %s: the run says %q (%v), want it told: %v", push, p.Warnings, err, told)
+		}
 	}
 }

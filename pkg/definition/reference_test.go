@@ -102,8 +102,11 @@ func referenceTail() string {
 		"name is looked up and its value put in; nothing is executed. Names: the keys of the job's matrix (`python` or\n" +
 		"`matrix.python`), `settings.a.b`, `" + strings.Join(prefixed("change.", changeNames()), "`, `") + "`,\n" +
 		"`change.parameters.NAME` of those that manual runs and schedules give, and in short `" + strings.Join(keysOf(shortForms()), "`, `") + "`, `project`, `environment`. To write `{{` itself: `{{ \"{{\" }}`.\n\n" +
-		"In run and prepare, what comes from the change must mean itself in a shell (letters, digits, `_./:@%+=,-`): a branch can be\n" +
-		"called `$(reboot)`. Read such values from the environment instead: `\"$SLUICE_BRANCH\"`.\n\n" +
+		"A command (run, prepare, cleanup, and those of providers) takes only values that the author of the definition chose. A setting,\n" +
+		"a matrix key whose values are a setting's, a parameter and the name of a branch, a tag or a repository are data that somebody\n" +
+		"else chooses: `/var tests.gpu: $(reboot)` would run as part of the command. Such a template is an error. Pass the value as a\n" +
+		"variable instead: `env: {GPU: \"{{ settings.tests.gpu }}\"}` and `run: train --gpus \"$GPU\"`. `$SLUICE_BRANCH` and\n" +
+		"`$SLUICE_MATRIX_KEY` are there without it.\n\n" +
 		"## Conditions\n\n" +
 		"`if` and `unless` are CEL expressions that give true or false. They read the same names as templates, settings and all, and\n" +
 		"`change.title`, `change.author`, `change.fork`, `change.parameters.NAME`, `env.NAME` (variables of the environment),\n" +

@@ -19,6 +19,8 @@ const (
 // Request is what a definition is resolved for.
 type Request struct {
 	Change      release.Change
+	Trust       release.Trust     // of the change; empty is untrusted
+	Require     []string          // what the gate requires beside gate.require: of the installation, or of the branch that a pull request is for
 	Changed     []string          // paths that the change touches; nil means unknown, which is everything
 	Environment string            // of Definition.Environments; "" for the default
 	Presets     []string          // applied in order, before Set
@@ -48,6 +50,7 @@ func Resolve(def *Definition, req Request) (*plan.Plan, error) {
 		r.link,       // needs by matrix
 		r.choose,     // select
 		r.fill,       // text, pools
+		r.collide,    // files of one name that a task takes
 		r.providers,
 		r.gate,
 		r.targets,
@@ -125,7 +128,7 @@ func newResolver(def *Definition, req Request) *resolver {
 		source: s, def: def, req: req, evaluator: newConditions(&def.Settings, def.matrixKeys()), byName: map[string]*job{},
 		scopes: map[string]*scope{}, shared: map[*scope]map[string]any{}, merges: maxMerged,
 		plan: &plan.Plan{
-			Project: def.Project.Value, Definition: def.Digest, Change: req.Change, Release: def.Policy(),
+			Project: def.Project.Value, Definition: def.Digest, Change: req.Change, Trust: req.Trust, Release: def.Policy(),
 			Tasks: []plan.Task{}, Skipped: []plan.Skipped{}, Warnings: []string{},
 			KeepGoing: def.KeepGoing.Value, RetryBudget: def.RetryBudget.Value, Supersede: def.supersedes(req.Change),
 		},

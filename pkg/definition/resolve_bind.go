@@ -43,7 +43,7 @@ func (r *resolver) bound(t *task) *bound {
 func (r *resolver) bindJob(name string, v *Job) *bound {
 	b := &bound{scope: r.scopeOf(v)}
 	r.known["environment"] = b.scope.name
-	b.run, b.prepare, b.cleanup = r.shell(v.Run), r.shell(v.Prepare), r.shell(v.Cleanup)
+	b.run, b.prepare, b.cleanup = r.text(v.Run), r.text(v.Prepare), r.text(v.Cleanup)
 	b.directory, b.image = r.text(v.Directory), r.text(v.Image)
 	b.junit, b.results = r.text(v.Reports.JUnit), r.text(v.Reports.Results)
 	b.group, b.from = r.text(v.Concurrency.Group), r.text(v.Lease.From)
@@ -91,22 +91,9 @@ func (r *resolver) list(texts []Text) []*template {
 	return out
 }
 
-// text binds a text that no shell reads.
+// text binds a text. What others than the definition's author choose is in none that a shell reads: see checker.commands.
 func (r *resolver) text(t Text) *template {
 	return parseTemplate(r.source, t).bind(r.constant)
-}
-
-// shell binds a command. What a stranger chose, a branch's name for instance, is put in only if it means itself
-// however it is quoted; otherwise the command would be theirs.
-func (r *resolver) shell(t Text) *template {
-	return parseTemplate(r.source, t).bind(func(p part) (string, bool) {
-		value, ok := r.constant(p)
-		if ok && fromChange(p.name) && !safeInShell(value) {
-			r.fail(r.place(p), "read it from the environment: \"$SLUICE_BRANCH\", \"$SLUICE_REF\"",
-				"{{ %s }} is %q, which a shell would not take as it is", p.name, shorten(printable(value), 60))
-		}
-		return value, ok
-	})
 }
 
 // constant looks up what is the same for every task; a setting that presets made a list has no text.

@@ -1,5 +1,7 @@
 package definition
 
+import "cmp"
+
 // scope is an environment as a job sees it.
 type scope struct {
 	name    string
@@ -32,6 +34,7 @@ func (r *resolver) scopeOf(j *Job) *scope {
 	}
 	s := &scope{name: name, under: map[string]string{}}
 	if fallback, ok := r.def.Environments.Get(defaultEnvironment); ok {
+		s.name = cmp.Or(name, defaultEnvironment)
 		s.under, s.secrets = textMap(fallback.Vars), Strings(fallback.Secrets)
 	}
 	if chosen, ok := r.def.Environments.Get(name); ok {

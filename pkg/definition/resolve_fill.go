@@ -10,6 +10,7 @@ import (
 // fill writes the tasks that are left into the plan, in the order of the text, and the others with their reasons.
 func (r *resolver) fill() {
 	withheld := map[string]bool{}
+	may, why := r.req.Trust.Secrets(r.req.Change.Kind)
 	for _, j := range r.jobs {
 		r.tellSkipped(j)
 		for _, t := range j.tasks {
@@ -17,7 +18,7 @@ func (r *resolver) fill() {
 				continue
 			}
 			out := r.task(t)
-			if !r.req.Change.Trusted() {
+			if !may {
 				for _, name := range out.Secrets {
 					withheld[name] = true
 				}
@@ -33,7 +34,7 @@ func (r *resolver) fill() {
 		}
 	}
 	if len(withheld) > 0 {
-		r.warn("a run of a pull request gets no secrets; withheld: %s", enumerate(keysOf(withheld), 50))
+		r.warn("%s; withheld: %s", why, enumerate(keysOf(withheld), 50))
 	}
 }
 
@@ -84,7 +85,10 @@ func (r *resolver) task(t *task) plan.Task {
 	}
 	pool := r.pool(t, &out)
 	out.Variables = r.merge(b, pool, env)
-	out.Secrets = r.secrets(b, Strings(v.Secrets))
+	out.Environment, out.Secrets = b.scope.name, r.secrets(b, Strings(v.Secrets))
+	for _, e := range v.IDTokens {
+		out.Tokens = append(out.Tokens, plan.IDToken{Name: e.Name, Audience: Strings(e.Value.Aud)})
+	}
 	r.paths(t, &out)
 	if v.Fetch.wanted() {
 		out.Fetch = r.fetch(t, b, &out, put)

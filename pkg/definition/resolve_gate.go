@@ -12,6 +12,9 @@ import (
 // be published, a gate that would demand no test at all is an error: missing is not passing.
 func (r *resolver) gate() {
 	r.plan.Gate = plan.Gate{Builds: true, On: r.gateOn()}
+	if text := r.def.unpushed(); text != "" {
+		r.warn("%s", text)
+	}
 	seen := map[release.TaskID]bool{}
 	for _, require := range r.requires() {
 		if require.Value == "builds" {
@@ -78,15 +81,28 @@ func (r *resolver) untested() bool {
 	return buildsOnly || !r.couldPublish()
 }
 
+// requires lists what the gate requires: what the definition says, or the default, and what the request adds. The commit
+// that is judged can require more, and never less.
 func (r *resolver) requires() []Text {
-	if stated := r.def.Gate.Require; len(stated) > 0 {
-		return stated
-	}
 	at := r.def.Gate.At
 	if at.Line == 0 {
 		at = r.pos(1, 1)
 	}
-	return []Text{{Value: "builds", At: at}, {Value: "tests.stable", At: at}}
+	stated := slices.Clone(r.def.Gate.Require)
+	for _, name := range append(Requires(r.def), r.req.Require...) {
+		if !slices.ContainsFunc(stated, func(t Text) bool { return t.Value == name }) {
+			stated = append(stated, Text{Value: name, At: at})
+		}
+	}
+	return stated
+}
+
+// Requires is gate.require of a definition, or the default.
+func Requires(def *Definition) []string {
+	if stated := Strings(def.Gate.Require); len(stated) > 0 {
+		return stated
+	}
+	return []string{"builds", "tests.stable"}
 }
 
 func required(require string, j *job) bool {

@@ -49,6 +49,7 @@ func retries(stated Map[Retry]) []release.Retry {
 func (v Timeout) release() release.Timeouts {
 	out := release.Timeouts{
 		Queue: v.Queue.Value, Prepare: v.Prepare.Value, Nodes: v.Nodes.Value, Command: v.Command.Value, Cleanup: v.Cleanup.Value,
+		Disconnect: v.Disconnect.Value,
 	}
 	if !v.Command.Set {
 		out.Command = defaultTimeout
@@ -77,13 +78,15 @@ func (r *resolver) providers() {
 		}
 		look := r.lookup(&task{name: "provider " + e.Name})
 		one := plan.Provider{
-			Name: e.Name, Create: r.shell(e.Value.Create).render(look), Destroy: r.shell(e.Value.Destroy).render(look),
-			Ready: r.shell(e.Value.Ready).render(look), Expiry: e.Value.Expiry.Value, Limit: e.Value.Limit.Value,
+			Name: e.Name, Create: r.text(e.Value.Create).render(look), Destroy: r.text(e.Value.Destroy).render(look),
+			Ready: r.text(e.Value.Ready).render(look), Expiry: e.Value.Expiry.Value, Limit: e.Value.Limit.Value,
 		}
-		if secrets := Strings(e.Value.Secrets); r.req.Change.Trusted() {
-			one.Secrets = secrets
-		} else if len(secrets) > 0 {
-			r.warn("a run of a pull request gets no secrets; withheld from provider %s: %s", e.Name, enumerate(secrets, 50))
+		if secrets := Strings(e.Value.Secrets); len(secrets) > 0 {
+			if may, why := r.req.Trust.Secrets(r.req.Change.Kind); may {
+				one.Secrets = secrets
+			} else {
+				r.warn("%s; withheld from provider %s: %s", why, e.Name, enumerate(secrets, 50))
+			}
 		}
 		r.plan.Providers = append(r.plan.Providers, one)
 		for i := range r.plan.Tasks {

@@ -1,9 +1,5 @@
 package definition
 
-import (
-	"strings"
-)
-
 // override applies presets and --set to a copy of the settings, and chooses the environment. All of it holds or the
 // resolution fails: settings are never changed by half.
 func (r *resolver) override() {
@@ -66,10 +62,4 @@ func (r *resolver) constants() map[string]string {
 		}
 	})
 	return out
-}
-
-// fromChange reports whether a name is a stranger's to choose: a part of the change.
-func fromChange(name string) bool {
-	_, short := shortForms()[name]
-	return short || strings.HasPrefix(name, "change.")
 }

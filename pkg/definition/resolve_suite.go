@@ -144,6 +144,7 @@ func (r *resolver) imported(t *task, b *bound) plan.Task {
 	own := out.Why
 	pool := r.pool(t, &out)
 	out.Variables = r.merge(b, pool, env)
+	out.Environment = b.scope.name
 	out.Secrets = r.secrets(b, append(Strings(t.v.Secrets), out.Secrets...))
 	if out.Fetch.Wanted() {
 		out.Variables, out.Secrets = nil, nil // nothing is run

@@ -16,6 +16,8 @@ type Timeout struct {
 	Nodes   Duration `key:"nodes" doc:"Until every node of the lease is ready." example:"15m"`
 	Command Duration `key:"command" doc:"The command itself." default:"1h" example:"10m"`
 	Cleanup Duration `key:"cleanup" doc:"What runs after, whatever happened." example:"1m"`
+
+	Disconnect Duration `key:"disconnect" doc:"How long its executor may be out of reach before the attempt counts as lost and is made again." example:"10m"`
 }
 
 func (v *Timeout) decode(d *decoder, n ast.Node) { d.shortOr(n, &v.Command, v) }

@@ -30,10 +30,13 @@ type source struct {
 }
 
 // byteOrderMark is how some editors begin UTF-8; it is no part of the text.
+// lineBreaks makes every line break of YAML the one that places are counted by.
+func lineBreaks() *strings.Replacer { return strings.NewReplacer("\r\n", "\n", "\r", "\n") }
+
 const byteOrderMark = "\ufeff"
 
 func newSource(file, content string) *source {
-	content = strings.TrimPrefix(content, byteOrderMark)
+	content = lineBreaks().Replace(strings.TrimPrefix(content, byteOrderMark))
 	return &source{text: &text{file: file, text: content, lines: strings.Split(content, "\n")}}
 }
 

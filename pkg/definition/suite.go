@@ -25,10 +25,13 @@ type Positioned interface {
 // suite reads the files of an include by its dialect.
 func (l *loading) suite(def *Definition, s *source, in *Include, from where) {
 	var files []string
+	before := len(s.problems)
 	for _, glob := range in.Files {
 		files = append(files, l.files(s, glob.At, from, glob.Value)...)
 	}
-	before := len(s.problems)
+	if l.failed != nil || len(s.problems) > before {
+		return
+	}
 	made, err := l.options.Dialects[in.dialect].Read(plan.Included{
 		Files: files, Options: textMap(in.Options), Open: func(name string) ([]byte, error) { return l.open(s, in.At, from, name) },
 	})

@@ -134,15 +134,4 @@ func reservedNames() []string {
 		keysOf(shortForms())...)
 }
 
-// safeInShell reports whether a stranger's text means itself in a shell, however it is quoted there.
-func safeInShell(s string) bool {
-	for _, r := range s {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !letter && !strings.ContainsRune("_./:@%+=,-", r) {
-			return false
-		}
-	}
-	return !strings.HasPrefix(s, "-")
-}
-
 func containsMark(s string) bool { return strings.Contains(s, openMark) }

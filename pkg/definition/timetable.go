@@ -24,6 +24,8 @@ type Time struct {
 	With map[string]string
 	Cron string // as written
 
+	Overlap string // OverlapSkip when empty
+
 	cron cron.Schedule
 }
 
@@ -50,7 +52,7 @@ func ReadTimetable(text []byte) (Timetable, error) {
 		if problem != "" {
 			return Timetable{}, fault.New(fault.Invalid, "cannot read the cron expression of schedule %.60q: %s", one.Name.Value, problem)
 		}
-		out.Schedules = append(out.Schedules, Time{Name: one.Name.Value, With: textMap(one.With), Cron: one.Cron.Value, cron: times})
+		out.Schedules = append(out.Schedules, Time{Name: one.Name.Value, With: textMap(one.With), Cron: one.Cron.Value, Overlap: one.Overlap.Value, cron: times})
 	}
 	return out, nil
 }

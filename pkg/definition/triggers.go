@@ -15,7 +15,7 @@ import (
 
 // Triggers says which changes start a run.
 type Triggers struct {
-	Push        Trigger        `key:"push" doc:"Pushes to branches." default:"the release branches" example:"{branches: [\"feature/*\"]}"`
+	Push        Trigger        `key:"push" doc:"Pushes to branches. Branches that are named take the place of the default: name the release branch too, or a push to it starts no run." default:"the release branches" example:"{branches: [master, \"feature/*\"]}"`
 	PullRequest Trigger        `key:"pull_request" doc:"Pull requests into branches." default:"every pull request" example:"{branches: [master]}"`
 	Tag         Trigger        `key:"tag" doc:"Tags." default:"those of release.tags" example:"{tags: [\"v*\"]}"`
 	Schedule    List[Schedule] `key:"schedule" doc:"Times at which the release branch is run." example:"[{name: nightly, cron: \"0 3 * * *\"}]"`
@@ -47,10 +47,11 @@ func (*Trigger) shape() shape { return either("true, false, or map", "trigger", 
 
 // Schedule is a named time at which a run is started.
 type Schedule struct {
-	At   Pos
-	Name Text      `key:"name" doc:"Name of the schedule." required:"true" example:"nightly"`
-	Cron Text      `key:"cron" doc:"Standard cron expression of five fields, in UTC." required:"true" example:"0 3 * * *"`
-	With Map[Text] `key:"with" doc:"Parameters of the change, read as change.parameters.NAME by conditions and templates." example:"{frequency: nightly}"`
+	At      Pos
+	Name    Text      `key:"name" doc:"Name of the schedule." required:"true" example:"nightly"`
+	Cron    Text      `key:"cron" doc:"Standard cron expression of five fields, in UTC." required:"true" example:"0 3 * * *"`
+	Overlap Overlap   `key:"overlap" doc:"What becomes of a time at which the schedule's run before has not ended: skip leaves it out, queue starts it once that run has ended (of several times the last), allow starts it beside." default:"skip" example:"queue"`
+	With    Map[Text] `key:"with" doc:"Parameters of the change, read as change.parameters.NAME by conditions and templates." example:"{frequency: nightly}"`
 }
 
 // Triggered says whether a change starts a run of the definition, with the reason.
@@ -105,6 +106,19 @@ func (def *Definition) scheduled(change release.Change) (bool, string) {
 		}
 	}
 	return false, fmt.Sprintf("the definition has no schedule %q", name)
+}
+
+// unpushed says that triggers.push names branches and the release branch is none of them, so that a push to it starts no run and
+// nothing is released. push: false says so on purpose.
+func (def *Definition) unpushed() string {
+	push, branch := def.Triggers.Push, def.Policy().Branch
+	if !push.Set || push.Off || len(push.Branches) == 0 {
+		return ""
+	}
+	if starts, _ := push.matches("triggers.push", "branch", branch, push.Branches, nil); starts {
+		return ""
+	}
+	return "a push to the release branch " + branch + " starts no run: triggers.push names other branches only"
 }
 
 func (def *Definition) releaseBranches() []string {

@@ -164,8 +164,8 @@ func TestPermissions(t *testing.T) {
 	want := map[Permission][]Verb{
 		None:  {},
 		Read:  {Help},
-		Write: {Test, Only, Skip, Preset, Var, Env, Cancel, Retry, Help},
-		Admin: {Test, Only, Skip, Preset, Var, Env, Cancel, Retry, Hold, Approve, Resume, Help},
+		Write: {Test, Only, Skip, Preset, Var, Env, Cancel, Retry, Permit, Help},
+		Admin: {Test, Only, Skip, Preset, Var, Env, Cancel, Retry, Permit, Hold, Approve, Resume, Help},
 		"odd": {},
 	}
 	for permission, verbs := range want {

@@ -10,6 +10,7 @@ type line struct {
 	number int    // from 1
 	indent int    // characters before the slash
 	text   string // from the slash to the end, without trailing space
+	opens  bool   // an HTML comment that a later line closes
 }
 
 // directives finds the lines of a comment that are directives. Code, quotes and HTML comments are passed over, as a
@@ -38,10 +39,10 @@ func directives(text string) []line {
 		if fence = fenceOf(bare); fence != "" {
 			continue
 		}
-		if directive(bare) {
-			out = append(out, line{number, indent, bare})
-		}
 		hidden = opens(bare, false)
+		if directive(bare) {
+			out = append(out, line{number, indent, bare, hidden})
+		}
 	}
 	return out
 }
@@ -107,11 +108,16 @@ func Strip(text string) string {
 		return text
 	}
 	var b strings.Builder
-	at := 1
+	at, open := 1, false
 	for _, l := range directives(text) {
 		for ; at < l.number; at++ {
 			b.WriteByte('\n')
+			if open { // what closed the comment was talk
+				b.WriteString("-->")
+				open = false
+			}
 		}
+		open = l.opens
 		b.WriteString(strings.Repeat(" ", l.indent) + l.text)
 	}
 	return b.String()

@@ -220,17 +220,18 @@ func (r *reader) environment(c *Command) {
 
 func (r *reader) test(c *Command) {
 	found, _ := r.words()
-	for i, w := range found {
+	named := false
+	for _, w := range found {
 		path, value, set := strings.Cut(w.text, "=")
 		switch {
 		case set && pathPattern.MatchString(path):
 			c.Set = append(c.Set, Setting{path, value})
-		case i == 0 && w.text != "":
-			c.Job = w.text
-		case i == 0:
+		case named:
+			r.name(c, w)
+		case w.text == "":
 			r.expected(w.offset, "the job is empty")
 		default:
-			r.name(c, w)
+			c.Job, named = w.text, true
 		}
 	}
 }

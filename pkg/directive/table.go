@@ -21,6 +21,7 @@ const (
 	Hold    Verb = "hold"
 	Approve Verb = "approve"
 	Resume  Verb = "resume"
+	Permit  Verb = "ok-to-test"
 	Help    Verb = "help"
 )
 
@@ -66,6 +67,7 @@ func Table() []Rule {
 		{Env, "NAME", "choose the environment", Write, true, (*reader).environment},
 		{Cancel, "[REASON]", "end the runs of this pull request's head", Write, false, (*reader).text},
 		{Retry, "[all]", "try again what did not succeed, on the plan that it had; with all everything, in a new run", Write, false, (*reader).all},
+		{Permit, "[COMMIT]", "let the head of a stranger's pull request run; the next commit asks again", Write, false, (*reader).text},
 		{Hold, "[REASON]", "keep the gate from opening", Admin, false, (*reader).text},
 		{Approve, "[NOTE]", "approve the release", Admin, false, (*reader).text},
 		{Resume, "", "lift every hold of the gate", Admin, false, (*reader).nothing},

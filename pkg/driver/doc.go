@@ -2,7 +2,8 @@
 // back a Process; when its Wait returns, nothing of it is left running, whatever it did to get away. Package choose has
 // the table of all drivers; drivertest is the suite that each of them passes.
 //
-// Local runs commands as processes of this machine. It holds them on three leashes:
+// Local runs commands as processes of this machine, in cells (package cell) where the machine can make them. Elsewhere it
+// holds them on three leashes:
 //
 //   - every process is the leader of its own session and group, so that one signal reaches all that stayed;
 //   - its environment carries SLUICE_LEASH, which descendants inherit; those that left the session are found by it;
@@ -10,6 +11,6 @@
 //     kills the leader itself (PDEATHSIG) even when the watchdog is gone, and Reclaim sweeps what is left after a
 //     restart.
 //
-// A process can still escape: it must leave the session and also wipe its environment. Local is no wall against
-// hostile code, which could as well kill the executor; a sandbox (sandbox.go) or a container is.
+// A process can still escape from the leashes: it must leave the session and also wipe its environment. Without cells Local
+// is no wall against hostile code, which could as well kill the executor; then it refuses untrusted changes.
 package driver

@@ -104,6 +104,10 @@ func variable(env []string, name string) string {
 
 // startError says whether trying the same command again makes sense.
 func startError(spec Spec, program string, err error) error {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return err
+	}
 	kind := fault.Transient
 	for _, never := range []error{syscall.E2BIG, syscall.ENOEXEC, syscall.EACCES, syscall.EINVAL, syscall.ENOTDIR} {
 		if errors.Is(err, never) {

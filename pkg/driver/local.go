@@ -25,10 +25,24 @@ type LocalOptions struct {
 	Path  string       // PATH of commands that state none; the executor's own when empty
 	Log   *slog.Logger // the default logger when nil
 
-	// Sandbox is "bubblewrap", which shows commands this machine read-only, with /tmp, processes and a network of their
-	// own, or empty.
+	// Sandbox is "bubblewrap", which shows commands the system's programs and nothing else of this machine, with /tmp, processes
+	// and a network of their own; or empty.
 	Sandbox string
+
+	Isolation string   // IsolationAuto, IsolationRequired or IsolationNone
+	Cells     bool     // the program's main calls cell.Be where cell.Inside says so, and that it can be started as a cell
+	Users     Users    // that commands run as where the executor is root; a range of its own when empty
+	Hide      []string // the platform's files and directories, which do not exist for commands
+	Show      []Mount  // what commands see although it is hidden, or may write to
+	Network   string   // "none" for commands without a network; they share the machine's when empty
 }
+
+// How commands are isolated where there is no sandbox.
+const (
+	IsolationAuto     = ""         // as far as the machine can
+	IsolationRequired = "required" // or not at all
+	IsolationNone     = "none"     // they run as the platform's user and see what it sees
+)
 
 // Local runs commands as processes of this machine.
 type Local struct {
@@ -37,8 +51,10 @@ type Local struct {
 	session  int    // of this process
 	outer    string // the leash that this executor itself is on, when it runs within an attempt
 	dir      string // of the place
+	resolved string // the same without links
 	path     string
-	sandbox  string // the program that makes one; none when empty
+	sandbox  string  // the program that makes one; none when empty
+	shown    []Mount // what a sandbox shows beside the system's programs
 	log      *slog.Logger
 	count    atomic.Int64
 	null     *os.File
@@ -46,6 +62,9 @@ type Local struct {
 	leaders  leaders
 	programs programs
 	buffers  sync.Pool
+
+	cells     *cells // nil where commands are not isolated
+	isolation Isolation
 }
 
 // NewLocal makes a driver. It must be closed.
@@ -73,6 +92,7 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	if l.log == nil {
 		l.log = slog.Default()
 	}
+	l.shown = o.Show
 	if err := l.openSandbox(o.Sandbox); err != nil {
 		_ = null.Close()
 		return nil, err
@@ -82,7 +102,16 @@ func NewLocal(o LocalOptions) (*Local, error) {
 		return nil, fault.New(fault.Internal, "cannot tell the session of this process: %w", err)
 	}
 	l.buffers.New = func() any { return new([bufferSize]byte) }
-	l.watchdog = startWatchdog(l.instance, l.outer, l.log)
+	if l.resolved, err = filepath.EvalSymlinks(l.dir); err != nil {
+		l.resolved = l.dir
+	}
+	if err := l.openIsolation(o); err != nil {
+		_ = null.Close()
+		return nil, err
+	}
+	if l.cells == nil { // Cells end with this process.
+		l.watchdog = startWatchdog(l.instance, l.outer, l.log)
+	}
 	return l, nil
 }
 
@@ -94,7 +123,10 @@ func (l *Local) Close() error {
 	for _, p := range l.leaders.all() {
 		p.Wait()
 	}
-	l.watchdog.stop()
+	l.cells.close()
+	if l.watchdog != nil {
+		l.watchdog.stop()
+	}
 	return l.null.Close()
 }
 
@@ -106,8 +138,8 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Process, error) {
 		return nil, fault.New(fault.Transient, "cannot start a process: %w", err)
 	}
 	for _, m := range spec.Mounts {
-		if l.sandbox == "" && m.At() != m.Source {
-			return nil, fault.New(fault.Invalid, "cannot show %s at %s: without a sandbox it is seen where it is", m.Source, m.Target)
+		if l.sandbox == "" && l.cells == nil && m.At() != m.Source {
+			return nil, fault.New(fault.Invalid, "cannot show %s at %s: without isolation it is seen where it is", m.Source, m.Target)
 		}
 	}
 	p := &process{local: l, spec: spec, done: make(chan struct{})}
@@ -124,7 +156,11 @@ func (l *Local) Start(ctx context.Context, spec Spec) (Process, error) {
 		return nil, startError(spec, program, err)
 	}
 	p.unwatch = context.AfterFunc(ctx, func() { p.end(context.Cause(ctx), spec.Patience()) })
-	go p.run()
+	if p.isolated() {
+		go p.runInCell()
+	} else {
+		go p.run()
+	}
 	return p, nil
 }
 
@@ -140,6 +176,9 @@ func (l *Local) Reclaim(ctx context.Context) (int, error) {
 	}
 	return killed, nil
 }
+
+// Isolation implements Isolated.
+func (l *Local) Isolation() Isolation { return l.isolation }
 
 // Sweep implements Site.
 func (l *Local) Sweep(ctx context.Context) (int, error) { return l.Reclaim(ctx) }

@@ -20,6 +20,7 @@ import (
 // so that "kill the group" always means this group.
 type process struct {
 	local   *Local
+	held    *held // the cell that it runs in; nil where it is not isolated
 	spec    Spec
 	leash   string
 	pid     int
@@ -49,6 +50,9 @@ func (p *process) Wait() Exit {
 
 // start forks with one pipe for both outputs, so that their order is kept.
 func (p *process) start(program string, env []string) error {
+	if p.local.cells != nil {
+		return p.startInCell(program, env)
+	}
 	program, args := p.wrapped(program)
 	door, err := p.door()
 	if err != nil {
@@ -74,14 +78,18 @@ func (p *process) start(program string, env []string) error {
 	}
 	p.pid = pid
 	p.local.leaders.add(p)
-	if p.output != nil {
-		p.copied = make(chan error, 1)
-		go func() { p.copied <- p.copyOutput() }()
-	}
+	p.beginCopy()
 	if err := p.spec.Limits.apply(pid); err != nil {
 		p.end(fault.New(fault.Transient, "cannot limit process %d: %w", pid, err), 0)
 	}
 	return nil
+}
+
+func (p *process) beginCopy() {
+	if p.output != nil {
+		p.copied = make(chan error, 1)
+		go func() { p.copied <- p.copyOutput() }()
+	}
 }
 
 func (p *process) closeOutput() {
@@ -122,11 +130,10 @@ func (p *process) end(cause error, grace time.Duration) {
 		p.killer.Stop()
 	}
 	if grace == 0 {
-		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+		p.signal(syscall.SIGKILL)
 		return
 	}
-	_ = syscall.Kill(-p.pid, syscall.SIGTERM)
-	_ = syscall.Kill(-p.pid, syscall.SIGCONT) // A stopped process would never hear it.
+	p.signal(syscall.SIGTERM)
 	p.killer = time.AfterFunc(grace, p.kill)
 }
 
@@ -134,7 +141,7 @@ func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.gone {
-		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+		p.signal(syscall.SIGKILL)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -43,23 +43,23 @@ func (l *Local) openSandbox(kind string) error {
 		return fault.New(fault.Invalid, "cannot make a sandbox: %w: %.300s; this machine may forbid user namespaces",
 			err, bytes.TrimSpace(said))
 	}
+	l.isolation = Isolation{
+		Held:    []string{HoldsUser, HoldsPID, HoldsMount, HoldsIPC, HoldsNetwork},
+		Missing: []string{"limits of memory and processes as a whole: bubblewrap holds those of each process"},
+	}
 	return nil
 }
 
-// boxed is the command line of bubblewrap for a command. All of the machine is there to read but for other attempts'
-// workspaces, and the command can write to its own trees. It cannot be process 1 of its namespace: that would hear no
-// SIGTERM.
+// boxed is the command line of bubblewrap for a command. It sees what a program needs to run and nothing else: a list of
+// what is there cannot forget what should not be. It cannot be process 1 of its namespace: that would hear no SIGTERM.
 func (l *Local) boxed(spec Spec, program string) []string {
-	args := append([]string{"bwrap"}, machine()...)
+	args := append([]string{"bwrap"}, machine(spec.Network)...)
 	args = append(args, "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp",
-		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL")
-	if info, err := os.Stat(l.dir); err == nil && info.IsDir() {
-		args = append(args, "--tmpfs", l.dir)
-	}
+		"--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL")
 	if !spec.Network {
 		args = append(args, "--unshare-net")
 	}
-	for _, m := range spec.Mounts {
+	for _, m := range append(slices.Clone(l.shown), spec.Mounts...) {
 		args = append(args, bindFlag(m.Writable), m.Source, m.At())
 	}
 	for _, tree := range spec.Trees() {
@@ -74,39 +74,43 @@ func (l *Local) boxed(spec Spec, program string) []string {
 	return args
 }
 
-// restless reports whether a folder is one below which container engines mount and unmount all the time. A bind of all that lies below a
-// folder fails when a mount goes away meanwhile.
-func restless(folder string) bool {
-	switch folder {
-	case "/dev", "/proc", "/run", "/tmp", "/var/run", "/var/tmp",
-		"/var/lib/containerd", "/var/lib/containers", "/var/lib/docker", "/var/lib/kubelet":
-		return true
-	default:
-		return false
+// programs and their libraries, as distributions lay them out.
+func systemDirs() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store"}
+}
+
+// settings are what programs read of /etc: no keys, no passwords, nothing of services.
+func settings() []string {
+	return []string{
+		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "debian_version", "default/locale", "environment", "fonts", "group", "host.conf",
+		"inputrc", "issue", "java", "java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias",
+		"locale.conf", "locale.gen", "localtime", "login.defs", "lsb-release", "magic", "magic.mime", "mailcap", "manpath.config", "maven", "mime.types", "networks",
+		"nsswitch.conf", "openssl", "os-release", "passwd", "pki/ca-trust", "pki/java", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "profile", "profile.d",
+		"protocols", "python3", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "redhat-release", "rpc", "services", "shells", "skel",
+		"ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone", "xattr.conf", "xdg",
 	}
 }
 
-// machine binds what is on the machine to be read, folder by folder, but for what is restless.
-func machine() []string {
-	args := bound("/", "/var")
-	args = append(args, bound("/var", "/var/lib")...)
-	args = append(args, bound("/var/lib", "")...)
-	return append(args, "--dir", "/run", "--symlink", "/run", "/var/run", "--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve")
-}
+// networkSettings are what names of hosts need.
+func networkSettings() []string { return []string{"/etc/hosts", "/etc/resolv.conf", "/etc/gai.conf"} }
 
-// bound binds the entries of a folder; one of them is left to be bound in parts.
-func bound(folder, parts string) []string {
-	entries, _ := os.ReadDir(folder) // what cannot be listed cannot be read in the sandbox either
+// machine binds what every command sees, to be read.
+func machine(network bool) []string {
 	var args []string
-	for _, e := range entries {
-		name := filepath.Join(folder, e.Name())
-		if restless(name) || name == parts {
-			continue
+	for _, dir := range systemDirs() {
+		if target, err := os.Readlink(dir); err == nil {
+			args = append(args, "--symlink", target, dir)
+		} else {
+			args = append(args, "--ro-bind-try", dir, dir)
 		}
-		if e.Type()&os.ModeSymlink == 0 {
+	}
+	for _, name := range settings() {
+		args = append(args, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
+	}
+	args = append(args, "--dir", "/run", "--dir", "/var", "--symlink", "/run", "/var/run")
+	if network {
+		for _, name := range append(networkSettings(), "/run/systemd/resolve", "/run/resolvconf") {
 			args = append(args, "--ro-bind-try", name, name)
-		} else if target, err := os.Readlink(name); err == nil {
-			args = append(args, "--symlink", target, name)
 		}
 	}
 	return args

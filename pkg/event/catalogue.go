@@ -13,6 +13,8 @@ const (
 	TypeChangeIgnored             Type = "change.ignored"
 	TypeRunPlanned                Type = "run.planned"
 	TypeRunRejected               Type = "run.rejected"
+	TypeRunPermissionRequested    Type = "run.permission_requested"
+	TypeRunPermitted              Type = "run.permitted"
 	TypeRunCancelRequested        Type = "run.cancel_requested"
 	TypeRunRetryRequested         Type = "run.retry_requested"
 	TypeRunFinished               Type = "run.finished"
@@ -29,16 +31,20 @@ const (
 	TypeGateOpened                Type = "gate.opened"
 	TypeGateClosed                Type = "gate.closed"
 	TypeGateApproved              Type = "gate.approved"
+	TypeEnvironmentApproved       Type = "environment.approved"
 	TypeGateHeld                  Type = "gate.held"
 	TypeGateResumed               Type = "gate.resumed"
 	TypePublicationRequested      Type = "publication.requested"
 	TypePublicationAdvanced       Type = "publication.advanced"
+	TypePublicationDelayed        Type = "publication.delayed"
+	TypePublicationChecked        Type = "publication.checked"
 	TypePublicationFailed         Type = "publication.failed"
 	TypePublicationRetryRequested Type = "publication.retry_requested"
 	TypeReleasePublished          Type = "release.published"
 	TypeReleaseFailed             Type = "release.failed"
 	TypeArtifactExported          Type = "artifact.exported"
 	TypeExecutorHeartbeat         Type = "executor.heartbeat"
+	TypeSchedulerHeartbeat        Type = "scheduler.heartbeat"
 	TypePoolDrainRequested        Type = "pool.drain_requested"
 	TypeExecutorDraining          Type = "executor.draining"
 	TypeLimitSet                  Type = "limit.set"
@@ -59,6 +65,10 @@ const (
 	TypeBisectRequested           Type = "bisect.requested"
 	TypeBisectAdvanced            Type = "bisect.advanced"
 	TypeBisectEnded               Type = "bisect.ended"
+	TypeTokenCreated              Type = "token.created"
+	TypeTokenRevoked              Type = "token.revoked"
+	TypeTokenUsed                 Type = "token.used"
+	TypeDeadLetterReplayed        Type = "deadletter.replayed"
 )
 
 // Entry is a line of the catalogue: one type of event.
@@ -114,32 +124,38 @@ func Catalogue() []Entry {
 		{TypeChangeIgnored, "<kind>", "no trigger wants the change", decode[ChangeIgnored]},
 		{TypeRunPlanned, "", "the run has its frozen plan", decode[RunPlanned]},
 		{TypeRunRejected, "", "the definition gives no plan", decode[RunRejected]},
+		{TypeRunPermissionRequested, "", "a run of an untrusted change waits for permission", decode[RunPermissionRequested]},
+		{TypeRunPermitted, "<request>", "somebody lets the run of an untrusted change run", decode[RunPermitted]},
 		{TypeRunCancelRequested, "<request>", "somebody wants the run to end", decode[RunCancelRequested]},
 		{TypeRunRetryRequested, "<request>", "somebody wants tasks tried again", decode[RunRetryRequested]},
 		{TypeRunFinished, "<round>", "the run ended", decode[RunFinished]},
 		{TypeTaskRequested, "<task>", "a task is wanted", decode[TaskRequested]},
 		{TypeTaskDispatched, "<pool>.<task>.<attempt>", "an attempt was given to a pool", decode[TaskDispatched]},
 		{TypeTaskAwaited, "<task>.<attempt>.<asked>", "what the attempt is to fetch is not there yet", decode[TaskAwaited]},
-		{TypeTaskStarted, "<task>.<attempt>", "an executor claimed the attempt", decode[TaskStarted]},
-		{TypeTaskFinished, "<task>.<attempt>", "the attempt ended", decode[TaskFinished]},
+		{TypeTaskStarted, "<pool>.<task>.<attempt>", "an executor claimed the attempt", decode[TaskStarted]},
+		{TypeTaskFinished, "<pool>.<task>.<attempt>", "the attempt ended", decode[TaskFinished]},
 		{TypeTaskDelayed, "<task>.<attempt>", "the next attempt waits", decode[TaskDelayed]},
 		{TypeTaskConcluded, "<task>.<attempts>.<round>", "the task will not succeed", decode[TaskConcluded]},
-		{TypeTaskCancelRequested, "<task>.<attempt>", "the attempt is to be stopped", decode[TaskCancelRequested]},
+		{TypeTaskCancelRequested, "<pool>.<task>.<attempt>", "the attempt is to be stopped", decode[TaskCancelRequested]},
 		{TypeCandidateAssembled, "<round>", "all builds are in, stamped and frozen", decode[CandidateAssembled]},
 		{TypeCandidateRejected, "<round>", "the builds give no candidate", decode[CandidateRejected]},
 		{TypeGateOpened, "<round>", "the candidate may be published", decode[GateOpened]},
 		{TypeGateClosed, "<round>", "nothing of this round is published", decode[GateClosed]},
 		{TypeGateApproved, "<person>", "a person approves the release", decode[GateApproved]},
+		{TypeEnvironmentApproved, "<environment>.<reviewer>.<candidate>", "a reviewer lets the run use a protected environment", decode[EnvironmentApproved]},
 		{TypeGateHeld, "<request>", "a person holds the gate", decode[GateHeld]},
 		{TypeGateResumed, "<request>", "the holds are lifted", decode[GateResumed]},
 		{TypePublicationRequested, "<kind>.<target>.<state>.<round>", "a step of a target is wanted", decode[PublicationRequested]},
 		{TypePublicationAdvanced, "<target>.<state>.<round>", "a target reached a state", decode[PublicationAdvanced]},
+		{TypePublicationDelayed, "<target>.<state>.<round>.<tried>", "a step of a target waits", decode[PublicationDelayed]},
+		{TypePublicationChecked, "<target>.<round>", "a target says beforehand whether it can take the candidate", decode[PublicationChecked]},
 		{TypePublicationFailed, "<target>.<state>.<round>", "a person must decide about a target", decode[PublicationFailed]},
 		{TypePublicationRetryRequested, "<request>", "failed targets are to go on", decode[PublicationRetryRequested]},
 		{TypeReleasePublished, "", "every target has the candidate, verified", decode[ReleasePublished]},
 		{TypeReleaseFailed, "<round>", "some target does not have the candidate", decode[ReleaseFailed]},
 		{TypeArtifactExported, "<destination>.<part>.<round>", "a part of the run is kept elsewhere", decode[ArtifactExported]},
 		{TypeExecutorHeartbeat, "<pool>.<executor>", "an executor lives (no fact: replaced by the next)", decode[ExecutorHeartbeat]},
+		{TypeSchedulerHeartbeat, "<scheduler>", "a scheduler hears itself through the bus (no fact: replaced by the next)", decode[SchedulerHeartbeat]},
 		{TypePoolDrainRequested, "<pool>.<request>", "dispatch to a pool stops or goes on", decode[PoolDrainRequested]},
 		{TypeExecutorDraining, "<pool>.<executor>", "an executor is to end, its work is to move", decode[ExecutorDraining]},
 		{TypeLimitSet, "<request>", "a limit or a weight was changed", decode[LimitSet]},
@@ -150,7 +166,7 @@ func Catalogue() []Entry {
 		{TypeLeaseRenewed, "<provider>.<place>.<token>.<number>", "its holder lives, and keeps it", decode[LeaseRenewed]},
 		{TypeLeaseEnded, "<provider>.<place>.<token>", "a place is no longer held", decode[LeaseEnded]},
 		{TypePlacesCreated, "<pool>.<task>.<attempt>", "places are being made for an attempt", decode[PlacesCreated]},
-		{TypePlacesDestroyed, "<task>.<attempt>", "the places of an attempt are destroyed", decode[PlacesDestroyed]},
+		{TypePlacesDestroyed, "<pool>.<task>.<attempt>", "the places of an attempt are destroyed", decode[PlacesDestroyed]},
 		{TypeCommentReceived, "<project>.<number>.<comment>", "somebody wrote directives into a comment", decode[CommentReceived]},
 		{TypeCommentResolved, "<project>.<number>.<comment>", "a comment is bound to a commit, its author's permission is known", decode[CommentResolved]},
 		{TypeCommentAnswered, "<project>.<number>.<comment>", "its author is to be told what came of it", decode[CommentAnswered]},
@@ -160,5 +176,9 @@ func Catalogue() []Entry {
 		{TypeBisectRequested, "<bisect>", "the commit that broke a test is looked for", decode[BisectRequested]},
 		{TypeBisectAdvanced, "<bisect>.<number>", "a bisection starts runs", decode[BisectAdvanced]},
 		{TypeBisectEnded, "<bisect>", "a bisection blames a commit, or gives up", decode[BisectEnded]},
+		{TypeTokenCreated, "<token>", "somebody may act until a time: a token was made, or a session was opened", decode[TokenCreated]},
+		{TypeTokenRevoked, "<token>", "a token is worth nothing any more", decode[TokenRevoked]},
+		{TypeTokenUsed, "<token>.<day>", "a token was used on a day", decode[TokenUsed]},
+		{TypeDeadLetterReplayed, "<letter>.<request>", "a dead letter was given to its consumer again", decode[DeadLetterReplayed]},
 	}
 }

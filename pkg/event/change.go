@@ -31,6 +31,9 @@ type RunPlanned struct {
 	KeepGoing   bool  `json:"keepGoing,omitempty"`   // tasks are started although they can no longer change the outcome
 	Supersede   bool  `json:"supersede,omitempty"`   // a newer run of the same branch or pull request ends this one
 	RetryBudget int32 `json:"retryBudget,omitempty"` // retries of all tasks together; 0 means no limit
+
+	Trust       release.Trust `json:"trust,omitempty"`       // of the change, as the installation judged it
+	TrustReason string        `json:"trustReason,omitempty"` // why it is no higher
 }
 
 // TargetName names a target and its kind.
@@ -52,6 +55,20 @@ type Problem struct {
 	Column  int32  `json:"column,omitempty"`
 	Message string `json:"message,omitempty"`
 	Hint    string `json:"hint,omitempty"`
+}
+
+// RunPermissionRequested says that a run of an untrusted change waits until somebody who may lets it run. It is bound to the
+// run, and so to the commit: the next commit asks again.
+type RunPermissionRequested struct {
+	Change release.Change `json:"change,omitzero"`
+	Reason string         `json:"reason,omitempty"` // why the change is untrusted
+}
+
+// RunPermitted says that somebody lets a run of an untrusted change run. It stays untrusted.
+type RunPermitted struct {
+	Request string `json:"request,omitempty"`
+	By      string `json:"by,omitempty"`
+	Note    string `json:"note,omitempty"`
 }
 
 // RunCancelRequested says that somebody wants a run to end.
@@ -76,17 +93,21 @@ type RunFinished struct {
 }
 
 // EventType, Key: see Payload.
-func (ChangeReceived) EventType() Type     { return TypeChangeReceived }
-func (c ChangeReceived) Key() string       { return string(c.Change.Kind) }
-func (ChangeIgnored) EventType() Type      { return TypeChangeIgnored }
-func (c ChangeIgnored) Key() string        { return string(c.Kind) }
-func (RunPlanned) EventType() Type         { return TypeRunPlanned }
-func (RunPlanned) Key() string             { return "" }
-func (RunRejected) EventType() Type        { return TypeRunRejected }
-func (RunRejected) Key() string            { return "" }
-func (RunCancelRequested) EventType() Type { return TypeRunCancelRequested }
-func (r RunCancelRequested) Key() string   { return r.Request }
-func (RunRetryRequested) EventType() Type  { return TypeRunRetryRequested }
-func (r RunRetryRequested) Key() string    { return r.Request }
-func (RunFinished) EventType() Type        { return TypeRunFinished }
-func (r RunFinished) Key() string          { return number(r.Round) }
+func (ChangeReceived) EventType() Type         { return TypeChangeReceived }
+func (c ChangeReceived) Key() string           { return string(c.Change.Kind) }
+func (ChangeIgnored) EventType() Type          { return TypeChangeIgnored }
+func (c ChangeIgnored) Key() string            { return string(c.Kind) }
+func (RunPlanned) EventType() Type             { return TypeRunPlanned }
+func (RunPlanned) Key() string                 { return "" }
+func (RunRejected) EventType() Type            { return TypeRunRejected }
+func (RunRejected) Key() string                { return "" }
+func (RunPermissionRequested) EventType() Type { return TypeRunPermissionRequested }
+func (RunPermissionRequested) Key() string     { return "" }
+func (RunPermitted) EventType() Type           { return TypeRunPermitted }
+func (r RunPermitted) Key() string             { return r.Request }
+func (RunCancelRequested) EventType() Type     { return TypeRunCancelRequested }
+func (r RunCancelRequested) Key() string       { return r.Request }
+func (RunRetryRequested) EventType() Type      { return TypeRunRetryRequested }
+func (r RunRetryRequested) Key() string        { return r.Request }
+func (RunFinished) EventType() Type            { return TypeRunFinished }
+func (r RunFinished) Key() string              { return number(r.Round) }

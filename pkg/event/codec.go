@@ -38,7 +38,8 @@ func Encode(e Event) ([]byte, error) {
 	text, err := json.Marshal(wire[Payload]{
 		SpecVersion: "1.0", ID: e.ID, Source: e.Source, Type: e.Type.WireType(), Subject: e.Key, Time: e.Time.UTC(),
 		ContentType: "application/json", Schema: schema, Run: string(e.Run),
-		Causation: e.Cause, TraceParent: e.TraceParent(), Data: e.Data,
+		Causation: e.Cause, TraceParent: e.TraceParent(),
+		AuthID: e.Actor.Subject, AuthType: e.Actor.Method, ClientAddr: e.Actor.Remote, Data: e.Data,
 	})
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "cannot encode %s event: %w", e.Type, err)
@@ -69,6 +70,9 @@ type wire[D any] struct {
 	Run         string    `json:"run,omitempty"`
 	Causation   string    `json:"causationid,omitempty"`
 	TraceParent string    `json:"traceparent,omitempty"`
+	AuthID      string    `json:"authid,omitempty"`
+	AuthType    string    `json:"authtype,omitempty"`
+	ClientAddr  string    `json:"clientaddr,omitempty"`
 	Data        D         `json:"data,omitempty"`
 }
 
@@ -109,9 +113,13 @@ func decodeAny(body []byte) (Event, error) {
 	return read(w)
 }
 
-// decodeBinary uses the SDK's setters, which know every rule of the attributes' forms.
+// decodeBinary uses the SDK's setters, which know every rule of the attributes' forms. The version is checked first: the
+// SDK gives an event without a context for a version that it does not know, and panics at the first setter.
 func decodeBinary(body []byte, get func(string) string) (Event, error) {
-	ce := cloudevents.New(get("ce-specversion"))
+	if err := checkVersion(get("ce-specversion")); err != nil {
+		return Event{}, err
+	}
+	ce := cloudevents.New(cloudevents.CloudEventsVersionV1)
 	ce.SetID(get("ce-id"))
 	ce.SetSource(get("ce-source"))
 	ce.SetType(get("ce-type"))
@@ -120,7 +128,8 @@ func decodeBinary(body []byte, get func(string) string) (Event, error) {
 	}
 	w := wire[json.RawMessage]{
 		SpecVersion: ce.SpecVersion(), ID: ce.ID(), Source: ce.Source(), Type: ce.Type(), Subject: get("ce-subject"),
-		Run: get("ce-run"), Causation: get("ce-causationid"), Data: body,
+		Run: get("ce-run"), Causation: get("ce-causationid"),
+		AuthID: get("ce-authid"), AuthType: get("ce-authtype"), ClientAddr: get("ce-clientaddr"), Data: body,
 	}
 	if at := get("ce-time"); at != "" {
 		t, err := time.Parse(time.RFC3339Nano, at)
@@ -132,12 +141,21 @@ func decodeBinary(body []byte, get func(string) string) (Event, error) {
 	return read(w)
 }
 
+// checkVersion accepts the one version of CloudEvents that is read.
+func checkVersion(version string) error {
+	if version != cloudevents.CloudEventsVersionV1 {
+		return fault.New(fault.Invalid, "cannot decode event: specversion is %q, expected %q", version, cloudevents.CloudEventsVersionV1)
+	}
+	return nil
+}
+
 func read(w wire[json.RawMessage]) (Event, error) {
+	if err := checkVersion(w.SpecVersion); err != nil {
+		return Event{}, err
+	}
 	t := Type(strings.TrimSuffix(strings.TrimPrefix(w.Type, typePrefix), typeSuffix))
 	entry, known := find(t)
 	switch {
-	case w.SpecVersion != "1.0":
-		return Event{}, fault.New(fault.Invalid, "cannot decode event: specversion is %q, expected \"1.0\"", w.SpecVersion)
 	case w.ID == "" || w.Source == "":
 		return Event{}, fault.New(fault.Invalid, "cannot decode event: id %q and source %q must both be set", w.ID, w.Source)
 	case !known || w.Type != t.WireType():
@@ -152,7 +170,8 @@ func read(w wire[json.RawMessage]) (Event, error) {
 	}
 	e := Event{
 		ID: w.ID, Type: t, Source: w.Source, Run: release.RunID(w.Run), Key: data.Key(), Time: w.Time, Cause: w.Causation,
-		Data: data,
+		Actor: Actor{Subject: w.AuthID, Method: w.AuthType, Remote: w.ClientAddr},
+		Data:  data,
 	}
 	if err := e.Validate(); err != nil {
 		return Event{}, fault.New(fault.Invalid, "cannot decode event: %w", err)

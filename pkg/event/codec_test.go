@@ -39,7 +39,7 @@ func TestEncodeIsACloudEventThatTheSDKReads(t *testing.T) {
 	if err := ce.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if ce.Type() != "dev.sluice.task.finished.v1" || ce.Subject() != "wheel-3_12.1" || ce.DataSchema() != "urn:proto:sluice.v1.TaskFinished" ||
+	if ce.Type() != "dev.sluice.task.finished.v1" || ce.Subject() != "linux.wheel-3_12.1" || ce.DataSchema() != "urn:proto:sluice.v1.TaskFinished" ||
 		ce.Extensions()["run"] != "4f2a9c1d-k3m2pa7q" || ce.Extensions()["causationid"] != e.Cause {
 		t.Fatalf("the SDK read %s", ce)
 	}
@@ -107,14 +107,14 @@ func TestIdsAreDerived(t *testing.T) {
 func TestSubjectsAndFilters(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
-		finished().Subject():                           "sluice.fact.4f2a9c1d-k3m2pa7q.task.finished.wheel-3_12.1",
-		event.TypeTaskFinished.Filter():                "sluice.fact.*.task.finished.>",
-		event.TypeTaskDispatched.Filter("linux"):       "sluice.fact.*.task.dispatched.linux.>",
-		event.TypeRunPlanned.Filter():                  "sluice.fact.*.run.planned",
-		event.TypeRunPlanned.FilterRun("r1"):           "sluice.fact.r1.run.planned",
-		event.TypeExecutorHeartbeat.Filter("linux"):    "sluice.fleet.executor.heartbeat.linux.>",
-		event.TypeTaskStarted.FilterRun("r", "t", "1"): "sluice.fact.r.task.started.t.1",
-		event.RunFilter("r1"):                          "sluice.fact.r1.>",
+		finished().Subject():                                "sluice.fact.4f2a9c1d-k3m2pa7q.task.finished.linux.wheel-3_12.1",
+		event.TypeTaskFinished.Filter():                     "sluice.fact.*.task.finished.>",
+		event.TypeTaskDispatched.Filter("linux"):            "sluice.fact.*.task.dispatched.linux.>",
+		event.TypeRunPlanned.Filter():                       "sluice.fact.*.run.planned",
+		event.TypeRunPlanned.FilterRun("r1"):                "sluice.fact.r1.run.planned",
+		event.TypeExecutorHeartbeat.Filter("linux"):         "sluice.fleet.executor.heartbeat.linux.>",
+		event.TypeTaskStarted.FilterRun("r", "p", "t", "1"): "sluice.fact.r.task.started.p.t.1",
+		event.RunFilter("r1"):                               "sluice.fact.r1.>",
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -31,6 +31,7 @@ type Event struct {
 	Key    string        // as the payload gave it
 	Time   time.Time     // when it was said, by the speaker's clock
 	Cause  string        // id of the event that caused this one; empty for what comes from outside
+	Actor  Actor         // who asked for it; empty for what no person did
 	Data   Payload       // never nil in an event that was decoded
 
 	Seq    uint64    // where the stream keeps it; 0 before it is stored
@@ -58,7 +59,7 @@ const (
 	fleetPrefix = "sluice.fleet."
 )
 
-// Subject is the event's place as a subject: "sluice.fact.<run>.task.finished.<task>.<attempt>".
+// Subject is the event's place as a subject: "sluice.fact.<run>.task.finished.<pool>.<task>.<attempt>".
 func (e Event) Subject() string {
 	prefix := factPrefix + string(e.Run) + "." + string(e.Type)
 	if e.Type.Ephemeral() {
@@ -93,7 +94,7 @@ func RunFilter(run release.RunID) string { return factPrefix + string(run) + ".>
 
 // Ephemeral reports whether events of this type say only what is so now (heartbeats): each replaces the one before it
 // in its place, and none is a fact.
-func (t Type) Ephemeral() bool { return t == TypeExecutorHeartbeat }
+func (t Type) Ephemeral() bool { return t == TypeExecutorHeartbeat || t == TypeSchedulerHeartbeat }
 
 // Validate checks the envelope: what is wrong here would be refused, or misread, by the bus.
 func (e Event) Validate() error {

@@ -18,6 +18,22 @@ type ExecutorHeartbeat struct {
 	Draining bool         `json:"draining,omitempty"` // takes no more
 	Reason   string       `json:"reason,omitempty"`   // why it takes no more
 	Gone     bool         `json:"gone,omitempty"`     // the last one: it ends
+
+	Isolation Isolation `json:"isolation,omitzero"` // what commands are held back by; nothing while the driver is not open
+}
+
+// Isolation is what the place where an executor runs commands holds them back by.
+type Isolation struct {
+	Held    []string `json:"held,omitempty"`    // user, pid, mount, ipc, network, memory, pids, cpu, kill
+	Missing []string `json:"missing,omitempty"` // what its machine cannot give, with the reason
+	Refusal string   `json:"refusal,omitempty"` // why no untrusted change runs there; empty where one can
+}
+
+// SchedulerHeartbeat is what a scheduler says to itself through the bus: as long as it comes back, silence of others is
+// theirs. It is no fact: each replaces the one before.
+type SchedulerHeartbeat struct {
+	Scheduler string `json:"scheduler,omitempty"` // instance: a new one at each start
+	Number    int64  `json:"number,omitempty,string"`
 }
 
 // AttemptRef names an attempt.
@@ -137,6 +153,9 @@ type LeaseEnded struct {
 }
 
 // EventType, Key: see Payload.
+func (SchedulerHeartbeat) EventType() Type { return TypeSchedulerHeartbeat }
+func (e SchedulerHeartbeat) Key() string   { return e.Scheduler }
+
 func (ExecutorHeartbeat) EventType() Type { return TypeExecutorHeartbeat }
 func (e ExecutorHeartbeat) Key() string   { return e.Pool + "." + e.Executor }
 

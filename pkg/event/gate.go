@@ -1,6 +1,10 @@
 package event
 
-import "github.com/sluiceci/sluice/pkg/release"
+import (
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/release"
+)
 
 // CandidateAssembled says that every build is in, each artifact that should carry the commit carries it, and the set is
 // frozen. Rounds count the retries that a person asked for.
@@ -35,17 +39,30 @@ type GateClosed struct {
 	Reason     string              `json:"reason,omitempty"`
 }
 
-// GateApproved says that a person approves the release.
+// GateApproved says that a person approves the release of a candidate. Another candidate needs another approval.
 type GateApproved struct {
-	By   string `json:"by,omitempty"`
-	Note string `json:"note,omitempty"`
+	By        string         `json:"by,omitempty"`
+	Note      string         `json:"note,omitempty"`
+	Candidate release.Digest `json:"candidate,omitempty"` // id of the candidate that was approved
 }
 
-// GateHeld keeps the gate from opening until GateResumed.
+// EnvironmentApproved says that a reviewer lets a run use a protected environment. Its publications are of the candidate that
+// the reviewer saw: another candidate needs another approval.
+type EnvironmentApproved struct {
+	Environment string         `json:"environment,omitempty"`
+	Reviewer    string         `json:"reviewer,omitempty"` // subject, as the installation names reviewers: "github:ada"
+	By          string         `json:"by,omitempty"`       // the reviewer's name for people
+	Note        string         `json:"note,omitempty"`
+	Candidate   release.Digest `json:"candidate,omitempty"` // id of the candidate that there was; empty before there is one
+}
+
+// GateHeld keeps the gate from opening until GateResumed. A gate that has opened stays open, but no commit to a target
+// begins.
 type GateHeld struct {
 	Request string `json:"request,omitempty"`
 	By      string `json:"by,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+	Before  string `json:"before,omitempty"` // only the commit to this target waits; the gate may open
 }
 
 // GateResumed lifts every hold given before it.
@@ -63,9 +80,6 @@ type PublicationRequested struct {
 	Round  int32                    `json:"round,omitempty"`
 	Plan   release.Digest           `json:"plan,omitempty"`
 	Blob   release.Digest           `json:"blob,omitempty"` // candidate
-
-	// Leave are names that a run has taken which was planned later. Where they may move they stay with it.
-	Leave []string `json:"leave,omitempty"`
 }
 
 // PublicationAdvanced says that a target has reached a state.
@@ -76,6 +90,33 @@ type PublicationAdvanced struct {
 	Round  int32                    `json:"round,omitempty"`
 	Files  []PublishedFile          `json:"files,omitempty"`
 	Detail string                   `json:"detail,omitempty"`
+
+	// Shared are names that only one release writes at a time: tags, projects of an index, the list of versions of an artifact.
+	Shared []string `json:"shared,omitempty"`
+}
+
+// PublicationDelayed says that a step of a target waits, and for what. It is said now and then while the wait goes on, for
+// people: nothing follows from it.
+type PublicationDelayed struct {
+	Target string                   `json:"target,omitempty"`
+	Kind   string                   `json:"kind,omitempty"`
+	State  release.PublicationState `json:"state,omitempty"` // not reached yet
+	Round  int32                    `json:"round,omitempty"`
+	Tried  int32                    `json:"tried,omitempty"`  // how often
+	Reason string                   `json:"reason,omitempty"` // the last error, or what it waits for
+	Next   time.Time                `json:"next,omitzero"`    // it is tried again
+	Until  time.Time                `json:"until,omitzero"`   // when it is given up
+}
+
+// PublicationChecked says what a target answered before it was asked to take anything: when the candidate was assembled, so
+// that a name that is taken is known before the tests have run. The gate does not wait for it.
+type PublicationChecked struct {
+	Target string          `json:"target,omitempty"`
+	Kind   string          `json:"kind,omitempty"`
+	Round  int32           `json:"round,omitempty"`
+	Fault  string          `json:"fault,omitempty"` // kind of the error; empty when the target can take the candidate
+	Reason string          `json:"reason,omitempty"`
+	Files  []PublishedFile `json:"files,omitempty"`
 }
 
 // PublishedFile is a file of a target.
@@ -140,7 +181,21 @@ func (GateClosed) EventType() Type { return TypeGateClosed }
 func (g GateClosed) Key() string   { return number(g.Round) }
 
 func (GateApproved) EventType() Type { return TypeGateApproved }
-func (g GateApproved) Key() string   { return release.Slug(g.By) }
+func (g GateApproved) Key() string {
+	if !g.Candidate.Valid() {
+		return release.Slug(g.By)
+	}
+	return release.Slug(g.By) + "-" + g.Candidate.Hex()[:12]
+}
+
+func (EnvironmentApproved) EventType() Type { return TypeEnvironmentApproved }
+func (a EnvironmentApproved) Key() string {
+	key := release.Slug(a.Environment) + "." + release.Slug(a.Reviewer)
+	if !a.Candidate.Valid() {
+		return key
+	}
+	return key + "." + a.Candidate.Hex()[:12]
+}
 
 func (GateHeld) EventType() Type { return TypeGateHeld }
 func (g GateHeld) Key() string   { return g.Request }
@@ -153,6 +208,14 @@ func (p PublicationRequested) Key() string   { return p.Kind + "." + step(p.Targ
 
 func (PublicationAdvanced) EventType() Type { return TypePublicationAdvanced }
 func (p PublicationAdvanced) Key() string   { return step(p.Target, p.State, p.Round) }
+
+func (PublicationDelayed) EventType() Type { return TypePublicationDelayed }
+func (p PublicationDelayed) Key() string {
+	return step(p.Target, p.State, p.Round) + "." + number(p.Tried)
+}
+
+func (PublicationChecked) EventType() Type { return TypePublicationChecked }
+func (p PublicationChecked) Key() string   { return release.Slug(p.Target) + "." + number(p.Round) }
 
 func (PublicationFailed) EventType() Type { return TypePublicationFailed }
 func (p PublicationFailed) Key() string   { return step(p.Target, p.State, p.Round) }

@@ -33,4 +33,4 @@ func (PlacesCreated) EventType() Type { return TypePlacesCreated }
 func (p PlacesCreated) Key() string   { return p.Pool + "." + attempt(p.Task, p.Attempt) }
 
 func (PlacesDestroyed) EventType() Type { return TypePlacesDestroyed }
-func (p PlacesDestroyed) Key() string   { return attempt(p.Task, p.Attempt) }
+func (p PlacesDestroyed) Key() string   { return p.Pool + "." + attempt(p.Task, p.Attempt) }

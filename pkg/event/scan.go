@@ -23,6 +23,9 @@ func scan(body []byte) (w wire[json.RawMessage], ok bool) {
 	w.Run = s.optional(`,"run":"`)
 	w.Causation = s.optional(`,"causationid":"`)
 	w.TraceParent = s.optional(`,"traceparent":"`)
+	w.AuthID = s.optional(`,"authid":"`)
+	w.AuthType = s.optional(`,"authtype":"`)
+	w.ClientAddr = s.optional(`,"clientaddr":"`)
 	data, found := bytes.CutPrefix(s.rest, []byte(`,"data":`))
 	data, closed := bytes.CutSuffix(data, []byte("}"))
 	w.Data = data

@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 	_ "github.com/sluiceci/sluice/proto/sluice/v1" // registers the messages
+	"github.com/sluiceci/sluice/test/property"
 )
 
 // message makes an empty message of the schema of an entry.
@@ -34,7 +35,7 @@ func TestPayloadsAreTheirMessages(t *testing.T) {
 	for _, entry := range event.Catalogue() {
 		t.Run(string(entry.Type), func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(r *rapid.T) {
+			property.Check(t, func(r *rapid.T) {
 				zero, _ := entry.Decode([]byte("{}"))
 				value := reflect.New(reflect.TypeOf(zero)).Elem()
 				fill(r, value, "")

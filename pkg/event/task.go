@@ -26,6 +26,10 @@ type TaskRequested struct {
 	Group      string               `json:"group,omitempty"`      // concurrency group: attempts in it at once are limited
 	GroupLimit int32                `json:"groupLimit,omitempty"` // as the definition says; a limit that was set since counts
 	Lease      release.LeaseRequest `json:"lease,omitzero"`
+
+	Trust release.Trust `json:"trust,omitempty"` // of the change; empty is untrusted
+
+	Environment string `json:"environment,omitempty"` // that the plan puts it in, protected or not
 }
 
 // TaskDispatched gives an attempt to a pool. The pool is the first token of its key, so that each pool has a consumer.
@@ -39,6 +43,8 @@ type TaskDispatched struct {
 	Reason   string           `json:"reason,omitempty"`
 	Lease    release.Lease    `json:"lease,omitzero"`     // the places that it may use
 	Measured []string         `json:"measured,omitempty"` // variants that earlier attempts have measured
+
+	Environment string `json:"environment,omitempty"` // the protected one that the run was let into; empty for none
 }
 
 // Produced are the artifacts that a task left.
@@ -58,12 +64,18 @@ type TaskAwaited struct {
 	Until   time.Time      `json:"until,omitzero"`   // when the wait is given up
 }
 
-// TaskStarted says that an executor has claimed an attempt. The stream keeps one: whoever said it first runs it.
+// TaskStarted says that an executor has claimed an attempt. The stream keeps one of each pool: the executor of the pool
+// that said it first runs it. What a pool says counts only for attempts that were given to it (see SaidByPool). The
+// scheduler claims the place of an attempt that it ends before anybody has started it: then nobody ever will.
 type TaskStarted struct {
 	Task     release.TaskID `json:"task,omitempty"`
 	Attempt  int32          `json:"attempt,omitempty"`
 	Pool     string         `json:"pool,omitempty"`
 	Executor string         `json:"executor,omitempty"` // instance
+	Refused  string         `json:"refused,omitempty"`  // why nobody may start it; it is not running then
+	Class    release.Class  `json:"class,omitempty"`    // with Refused: what it ends as; none when its task ends with it
+
+	Withdrawn bool `json:"withdrawn,omitempty"` // with Refused: the next attempt is no retry
 }
 
 // TaskFinished says how an attempt ended. The stream keeps one per attempt: a late result of an executor that was
@@ -89,6 +101,13 @@ type TaskFinished struct {
 	Unclean   string             `json:"unclean,omitempty"`  // why its places are not clean; empty when they are
 	KeptUntil time.Time          `json:"keptUntil,omitzero"` // its workspace and places are left for a person until then
 	Files     release.Digest     `json:"files,omitempty"`    // blob, tar: what it left in $SLUICE_ARTIFACTS, whatever its outcome
+
+	Withdrawn bool `json:"withdrawn,omitempty"` // by the scheduler, before it was started: the next attempt is no retry
+}
+
+// Succeeded reports whether an attempt was a success: outcome and class must both say so.
+func (t TaskFinished) Succeeded() bool {
+	return t.Outcome == release.Success && t.Class == release.ClassOK
 }
 
 // Phase is the time that one phase of an attempt took: prepare, command, collect, cleanup.
@@ -125,11 +144,13 @@ type TaskConcluded struct {
 	Moot     bool            `json:"moot,omitempty"` // the run had failed: whatever it did would not have changed that
 }
 
-// TaskCancelRequested tells the executor that holds an attempt to stop it.
+// TaskCancelRequested tells the executor that holds an attempt to stop it. The pool is the first token of its key, so that
+// each pool hears its own.
 type TaskCancelRequested struct {
 	Task    release.TaskID `json:"task,omitempty"`
 	Attempt int32          `json:"attempt,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
+	Pool    string         `json:"pool,omitempty"`
 }
 
 // EventType, Key: see Payload.
@@ -143,10 +164,10 @@ func (TaskAwaited) EventType() Type { return TypeTaskAwaited }
 func (t TaskAwaited) Key() string   { return attempt(t.Task, t.Attempt) + "." + number(t.Asked) }
 
 func (TaskStarted) EventType() Type { return TypeTaskStarted }
-func (t TaskStarted) Key() string   { return attempt(t.Task, t.Attempt) }
+func (t TaskStarted) Key() string   { return t.Pool + "." + attempt(t.Task, t.Attempt) }
 
 func (TaskFinished) EventType() Type { return TypeTaskFinished }
-func (t TaskFinished) Key() string   { return attempt(t.Task, t.Attempt) }
+func (t TaskFinished) Key() string   { return t.Pool + "." + attempt(t.Task, t.Attempt) }
 
 func (TaskDelayed) EventType() Type { return TypeTaskDelayed }
 func (t TaskDelayed) Key() string   { return attempt(t.Task, t.Attempt) }
@@ -155,7 +176,7 @@ func (TaskConcluded) EventType() Type { return TypeTaskConcluded }
 func (t TaskConcluded) Key() string   { return attempt(t.Task, t.Attempts) + "." + number(t.Round) }
 
 func (TaskCancelRequested) EventType() Type { return TypeTaskCancelRequested }
-func (t TaskCancelRequested) Key() string   { return attempt(t.Task, t.Attempt) }
+func (t TaskCancelRequested) Key() string   { return t.Pool + "." + attempt(t.Task, t.Attempt) }
 
 func attempt(task release.TaskID, n int32) string { return string(task) + "." + number(n) }
 

@@ -15,6 +15,8 @@ import (
 type PullState struct {
 	Change release.Change // of kind pull request, at the head; without Project, CloneURL and how it came
 	Open   bool
+
+	AuthorID int64 // whose permission GitLab is asked for
 }
 
 // labPull is GitLab's merge request.
@@ -29,6 +31,7 @@ type labPull struct {
 	From   int64  `json:"source_project_id"`
 	Into   int64  `json:"target_project_id"`
 	Author struct {
+		ID       int64  `json:"id"`
 		Username string `json:"username"`
 	} `json:"author"`
 }
@@ -43,14 +46,14 @@ func (a API) Pull(ctx context.Context, number int32) (PullState, error) {
 	if a.Forge == "gitlab" {
 		var p labPull
 		found, err = a.call(ctx, what, http.MethodGet, a.path("/merge_requests/"+n), nil, &p)
-		state = PullState{p.change(a.Repo), p.State == "opened"}
+		state = PullState{p.change(a.Repo), p.State == "opened", p.Author.ID}
 	} else {
 		var p struct {
 			hubPull
 			State string `json:"state"`
 		}
 		found, err = a.call(ctx, what, http.MethodGet, a.path("/pulls/"+n), nil, &p)
-		state = PullState{p.change(a.Repo, "", number), p.State == "open"}
+		state = PullState{p.change(a.Repo, "", number), p.State == "open", p.User.ID}
 	}
 	switch {
 	case err != nil:

@@ -34,6 +34,7 @@ type Forge struct {
 	Name     string
 	events   []string // headers that name the event; the first one is what its documentation says
 	delivery []string // headers that name the delivery
+	signed   []string // headers that sign the body
 	verify   func(Request) (proof, error)
 	read     func(event string, payload []byte) (announcement, error)
 }
@@ -41,9 +42,9 @@ type Forge struct {
 // Forges is the table of forges. Gitea comes first: its deliveries carry the headers of GitHub's as well.
 func Forges() []Forge {
 	return []Forge{
-		{"gitea", []string{"X-Gitea-Event", "X-Forgejo-Event"}, []string{"X-Gitea-Delivery", "X-Forgejo-Delivery"}, verifyGitea, readHub},
-		{"gitlab", []string{"X-Gitlab-Event"}, []string{"Idempotency-Key", "X-Gitlab-Event-UUID", "webhook-id"}, verifyGitLab, readLab},
-		{"github", []string{"X-GitHub-Event"}, []string{"X-GitHub-Delivery"}, verifyGitHub, readHub},
+		{"gitea", []string{"X-Gitea-Event", "X-Forgejo-Event"}, []string{"X-Gitea-Delivery", "X-Forgejo-Delivery"}, []string{"X-Gitea-Signature", "X-Forgejo-Signature", "X-Hub-Signature-256"}, verifyGitea, readHub},
+		{"gitlab", []string{"X-Gitlab-Event"}, []string{"Idempotency-Key", "X-Gitlab-Event-UUID", "webhook-id"}, []string{"webhook-signature"}, verifyGitLab, readLab},
+		{"github", []string{"X-GitHub-Event"}, []string{"X-GitHub-Delivery"}, []string{"X-Hub-Signature-256"}, verifyGitHub, readHub},
 	}
 }
 
@@ -79,8 +80,14 @@ func Parse(name string, r Request) (Parsed, error) {
 	if sender := Detect(r.Header); sender != name {
 		return Parsed{}, notFrom(f, sender)
 	}
+	if err := r.agree(); err != nil {
+		return Parsed{}, err
+	}
 	proof, err := f.verify(r)
 	if err != nil {
+		return Parsed{}, err
+	}
+	if err := unique(proof.payload); err != nil {
 		return Parsed{}, err
 	}
 	event, delivery := first(r.Header, f.events), first(r.Header, f.delivery)

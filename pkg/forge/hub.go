@@ -23,6 +23,7 @@ type hub struct {
 	Pull       *hubPull    `json:"pull_request"`
 	Issue      *hubIssue   `json:"issue"`
 	Comment    *hubComment `json:"comment"`
+	Review     *struct{}   `json:"review"`
 	Repository hubRepo     `json:"repository"`
 	Pusher     hubUser     `json:"pusher"`
 	Sender     hubUser     `json:"sender"`
@@ -40,6 +41,7 @@ type hubRepo struct {
 }
 
 type hubUser struct {
+	ID    int64  `json:"id"`
 	Login string `json:"login"`
 	Name  string `json:"name"`
 }
@@ -65,6 +67,9 @@ type hubEnd struct {
 func readHub(event string, payload []byte) (announcement, error) {
 	var h hub
 	if err := unmarshal(event, payload, &h); err != nil {
+		return announcement{}, err
+	}
+	if err := h.shaped(event); err != nil {
 		return announcement{}, err
 	}
 	switch event {

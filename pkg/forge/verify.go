@@ -1,13 +1,12 @@
 package forge
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
-	"mime"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -33,14 +32,14 @@ func verifyGitHub(r Request) (proof, error) {
 	if err != nil {
 		return proof{}, err
 	}
-	payload, err := unform(r.Header, r.Body)
+	payload, err := unform(r.Body)
 	return r.proof(payload, "signature", secret), err
 }
 
 // verifyGitea checks the signature over the JSON: Gitea signs that also when it sends it within a form, so the form has
 // to be taken apart first.
 func verifyGitea(r Request) (proof, error) {
-	payload, err := unform(r.Header, r.Body)
+	payload, err := unform(r.Body)
 	if err != nil {
 		return proof{}, err
 	}
@@ -79,6 +78,9 @@ func (r Request) signed(header, signature string, decode func(string) ([]byte, e
 	}
 	if signature == "" {
 		return -1, fault.New(fault.Denied, "cannot accept the delivery: header %s is missing; set the webhook's secret on the forge", header)
+	}
+	if err := r.once(header); err != nil {
+		return -1, err
 	}
 	found := -1
 	for one := range strings.FieldsSeq(signature) {
@@ -163,15 +165,28 @@ func (r Request) token(header string) (int, error) {
 	return found, nil
 }
 
-// unform takes the JSON out of a form; a body that is no form is the JSON.
-func unform(h http.Header, body []byte) ([]byte, error) {
-	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	if kind != "application/x-www-form-urlencoded" {
+// formField is how the one field of a forge's form begins.
+const formField = "payload="
+
+// unform takes the JSON out of a form; a body that is no form is the JSON. The bytes say which, not the Content-Type: no
+// signature covers that, and a form's first byte begins no JSON object. A form of a forge has one field and nothing else,
+// so there is one way to read it.
+func unform(body []byte) ([]byte, error) {
+	text := bytes.TrimLeft(body, " \t\r\n")
+	if len(text) == 0 || text[0] == '{' {
 		return body, nil
 	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil || !form.Has("payload") {
-		return nil, fault.New(fault.Invalid, "cannot read the delivery: found a form without a readable field \"payload\"")
+	escaped, is := strings.CutPrefix(string(text), formField)
+	if !is {
+		return nil, fault.New(fault.Invalid, "cannot read the delivery: its body begins with %q, expected a JSON object or a form that begins with %q",
+			clip(string(text[:min(len(text), 40)]), 40), formField)
 	}
-	return []byte(form.Get("payload")), nil
+	if strings.ContainsAny(escaped, "&;") {
+		return nil, fault.New(fault.Invalid, "cannot read the delivery: the form has more than the one field \"payload\", which is all that forges send")
+	}
+	payload, err := url.QueryUnescape(strings.TrimRight(escaped, "\r\n"))
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "cannot read the delivery: found a form whose field \"payload\" is not readable: %w", err)
+	}
+	return []byte(payload), nil
 }

@@ -51,7 +51,7 @@ func New(dir string, options Options) (*Cache, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "cannot find the git command: %w; install git 2.31 or newer", err)
 	}
-	if err := os.MkdirAll(absolute, 0o755); err != nil {
+	if err := os.MkdirAll(absolute, 0o700); err != nil {
 		return nil, fault.New(fault.Internal, "cannot make the directory of git mirrors: %w", err)
 	}
 	options.FetchTimeout = orElse(options.FetchTimeout, 10*time.Minute)

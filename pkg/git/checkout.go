@@ -35,6 +35,18 @@ func (c *Cache) Checkout(ctx context.Context, url string, commit release.Commit,
 	return nil
 }
 
+// Objects is the directory whose objects a checkout of a commit borrows. Whoever is to use git in the checkout must be able
+// to read it.
+func (c *Cache) Objects(url string, commit release.Commit) (string, error) {
+	r, err := parseURL(url)
+	if err != nil {
+		return "", err
+	}
+	return c.mirror(r, commit).objects(), nil
+}
+
+func (m *mirror) objects() string { return filepath.Join(m.path, "objects") }
+
 // workTree lays out a repository that borrows the mirror's objects.
 func (m *mirror) workTree(root, url string, commit release.Commit) error {
 	config := "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tlogallrefupdates = true\n"
@@ -43,7 +55,7 @@ func (m *mirror) workTree(root, url string, commit release.Commit) error {
 	}
 	config += "[remote \"origin\"]\n\turl = " + quote(url) + "\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[gc]\n\tauto = 0\n"
 	return layOut(root, "objects/info", "refs/heads", "refs/tags", "info",
-		[2]string{"objects/info/alternates", filepath.Join(m.path, "objects") + "\n"},
+		[2]string{"objects/info/alternates", m.objects() + "\n"},
 		[2]string{"config", config},
 		[2]string{"HEAD", string(commit) + "\n"},
 	)

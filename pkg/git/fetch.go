@@ -91,12 +91,16 @@ func mirrored(refs []string) []string {
 
 // ask runs one git fetch.
 func (f fetching) ask(ctx context.Context, specs ...string) error {
+	return f.askWith(ctx, nil, specs...)
+}
+
+func (f fetching) askWith(ctx context.Context, flags []string, specs ...string) error {
 	k := f.call
 	k.remote = &f.remote
 	k.args = append([]string{
-		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--force",
-		"--no-show-forced-updates", "--", f.remote.url,
-	}, specs...)
+		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--force", "--no-show-forced-updates",
+	}, flags...)
+	k.args = append(append(k.args, "--", f.remote.url), specs...)
 	_, err := f.cache.run(ctx, k)
 	if err != nil && ctx.Err() != nil {
 		return errors.Join(err, f.mirror.tidy())

@@ -29,7 +29,7 @@ type Living func(event.AttemptRef) bool
 // at least twice a minute. Asked again, it answers the same until Sent has been told, or the intents are facts.
 func (t *Table) Decide(now time.Time, living Living) (intents []Intent, next time.Time) {
 	t.look(now)
-	t.lapse(now)
+	t.Lapse(now)
 	for _, p := range t.promises {
 		next = earlier(next, p.promise.at.Add(t.cfg.Resend))
 	}
@@ -150,7 +150,7 @@ func (j *judgement) judgeTenure(h *hold) {
 	}
 	if !h.started || j.living(h.holder) {
 		until := j.now.Add(j.t.cfg.Term)
-		if limit := j.t.limit(h); limit > 0 {
+		if limit := j.t.tenure(h); limit > 0 {
 			until = earlier(until, j.t.most(h, limit))
 		}
 		j.renew(h, until)
@@ -176,14 +176,14 @@ func (j *judgement) renew(h *hold, until time.Time) {
 // exceeded stops a holder that has had its place for as long as it asked for. The lease ends with the attempt; it ends
 // without it only when that does not obey.
 func (j *judgement) exceeded(h *hold) bool {
-	limit := j.t.limit(h)
+	limit := j.t.tenure(h)
 	if limit <= 0 || !j.at(j.due(h, j.t.most(h, limit), limit)) {
 		return false
 	}
 	why := "it has held " + j.p.name.String() + " for " + limit.String() + ", as long as it asked for"
 	if !h.told {
 		j.say = append(j.say, Intent{Run: h.holder.Run, Payload: event.TaskCancelRequested{
-			Task: h.holder.Task, Attempt: h.holder.Attempt, Reason: why,
+			Task: h.holder.Task, Attempt: h.holder.Attempt, Pool: h.pool, Reason: why,
 		}})
 	}
 	end := j.due(h, j.t.most(h, limit).Add(j.t.cfg.Overrun), j.t.cfg.Overrun)

@@ -94,7 +94,7 @@ func (t *Table) brief(p *place) Place {
 
 // longest is when a lease ends at the latest.
 func (t *Table) longest(h *hold) time.Time {
-	switch limit := t.limit(h); {
+	switch limit := t.tenure(h); {
 	case h.kept():
 		return h.finished.kept
 	case limit > 0:

@@ -16,6 +16,7 @@ type Ask struct {
 	Request  release.LeaseRequest
 	Priority int32     // higher goes first
 	Since    time.Time // when it became ready: who waits longest goes first
+	Unserved bool      // no executor could start it now: it goes after all that are served
 }
 
 // Answer is what becomes of an ask.
@@ -56,7 +57,7 @@ type claim struct {
 // who comes after it gets no place that it waits for.
 func (t *Table) Grant(ask Ask, now time.Time) Answer {
 	t.look(now)
-	t.limits.set(ask.Holder.Run, ask.Holder.Task, ask.Request.For.Std())
+	t.limit(ask.Holder.Run, ask.Holder.Task, ask.Request.For.Std())
 	if !t.known(ask.Request.Provider) {
 		return Answer{Held: true, Lease: release.Lease{Provider: ask.Request.Provider, Shared: ask.Request.Shared}}
 	}
@@ -66,7 +67,7 @@ func (t *Table) Grant(ask Ask, now time.Time) Answer {
 		c.short = false
 		return Answer{Held: true, Lease: t.lease(ask, mine[:need])} // two schedulers may have granted more
 	}
-	t.lapse(now)
+	t.Lapse(now)
 	if t.promised(ask.Holder) {
 		return Answer{Granting: true, Wait: Wait{Reason: "its places are being granted", Since: now}}
 	}
@@ -114,7 +115,7 @@ func (t *Table) claim(ask Ask, now time.Time) *claim {
 	case c == nil:
 		c = &claim{first: now, heard: t.seq}
 		t.claims[ask.Holder] = c
-	case c.Priority == ask.Priority && c.Since.Equal(ask.Since):
+	case c.Priority == ask.Priority && c.Since.Equal(ask.Since) && c.Unserved == ask.Unserved:
 		if c.asked = now; !sameRequest(c.Request, ask.Request) {
 			c.offer = 0
 		}
@@ -142,9 +143,37 @@ func (t *Table) leave(c *claim) {
 
 func compareClaims(a, b *claim) int {
 	return cmp.Or(
-		cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since), cmp.Compare(a.Holder.Run, b.Holder.Run),
+		compareBools(a.Unserved, b.Unserved), cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since), cmp.Compare(a.Holder.Run, b.Holder.Run),
 		cmp.Compare(a.Holder.Task, b.Holder.Task), cmp.Compare(a.Holder.Attempt, b.Holder.Attempt),
 	)
+}
+
+// compareBools puts false first.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// Still tells that an ask stands although it is not made again: nothing that it waits for has changed.
+func (t *Table) Still(ref event.AttemptRef, now time.Time) {
+	if c := t.claims[ref]; c != nil {
+		c.asked = now
+	}
+}
+
+// Coveted reports whether somebody waits for a place of an attempt, who could use it at once.
+func (t *Table) Coveted(ref event.AttemptRef) bool {
+	mine := t.held(ref)
+	return slices.ContainsFunc(t.queue, func(c *claim) bool {
+		return c.short && !c.Unserved && c.Holder != ref && t.satisfiable(c) &&
+			slices.ContainsFunc(mine, func(p *place) bool { return slices.Contains(t.matching(c), p) })
+	})
 }
 
 // held lists the places that an attempt has, by name.
@@ -194,8 +223,9 @@ func (t *Table) until(now time.Time, r release.LeaseRequest) time.Time {
 	return now.Add(t.cfg.Term)
 }
 
-// lapse forgets promises that became facts, were taken by another, or did not reach the stream.
-func (t *Table) lapse(now time.Time) {
+// Lapse forgets promises that became facts, were taken by another, or did not reach the stream. Revision moves with each:
+// whoever waits for a place may get it now. Grant and Decide do it too.
+func (t *Table) Lapse(now time.Time) {
 	t.promises = slices.DeleteFunc(t.promises, func(p *place) bool {
 		since := now.Sub(p.promise.at)
 		if p.promise.token > p.now.token && since >= 0 && since < t.cfg.Resend {

@@ -97,7 +97,7 @@ func (l *lab) start(r event.AttemptRef) {
 // finish ends an attempt as its executor does, after its cleanup.
 func (l *lab) finish(r event.AttemptRef, class release.Class, change ...func(*event.TaskFinished)) {
 	delete(l.living, r)
-	f := event.TaskFinished{Task: r.Task, Attempt: r.Attempt, Class: class, Outcome: class.Outcome(), Phases: []event.Phase{{Name: "cleanup"}}}
+	f := event.TaskFinished{Task: r.Task, Attempt: r.Attempt, Pool: "linux", Class: class, Outcome: class.Outcome(), Phases: []event.Phase{{Name: "cleanup"}}}
 	for _, c := range change {
 		c(&f)
 	}

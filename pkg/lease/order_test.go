@@ -13,12 +13,13 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/lease"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/test/property"
 )
 
 // TestPlacesOfAnyOrderAreTheSame: facts that come in another order, and more than once, come to the same.
 func TestPlacesOfAnyOrderAreTheSame(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		s := seed(rapid.Uint64().Draw(rt, "seed"))
 		if s.roll("tenth", 10) > 0 {
 			return // worlds are many already

@@ -16,18 +16,27 @@ const keptFacts = 128
 type fact struct {
 	seq  uint64
 	at   time.Time
+	said time.Time // by the clock of who said it
 	run  release.RunID
 	data event.Payload
 	id   string // one for each place in the stream
 }
 
 func newFact(e event.Event) fact {
-	f := fact{seq: e.Seq, at: e.Stored, run: e.Run, data: e.Data}
+	f := fact{seq: e.Seq, at: e.Stored, said: e.Time, run: e.Run, data: e.Data}
 	if f.at.IsZero() {
 		f.at = e.Time
 	}
 	f.id = identify(e.Run, e.Data)
 	return f
+}
+
+// until is a moment that was said with a fact, by the stream's clock.
+func (f fact) until(t time.Time) time.Time {
+	if t.IsZero() || f.said.IsZero() {
+		return t
+	}
+	return f.at.Add(t.Sub(f.said))
 }
 
 func identify(run release.RunID, p event.Payload) string {
@@ -145,10 +154,12 @@ func (r *recent) add(ref event.AttemptRef, f fact) {
 
 func (r *recent) of(ref event.AttemptRef) []fact { return r.facts[ref] }
 
-// limits remembers for how long tasks want places in whole. Of the tasks that say so the last are remembered.
+// limits remembers for how long tasks want places in whole. Of the tasks that say so the last are remembered, and those
+// that hold a place or ask for one.
 type limits struct {
 	of    map[limited]time.Duration
 	order []limited
+	most  int // remembered before the oldest are looked at
 }
 
 type limited struct {
@@ -158,25 +169,48 @@ type limited struct {
 
 const keptLimits = 1 << 14
 
-func (l *limits) set(run release.RunID, task release.TaskID, limit time.Duration) {
-	who := limited{run, task}
+// limit notes for how long a task wants a place in whole.
+func (t *Table) limit(run release.RunID, task release.TaskID, limit time.Duration) {
+	l, who := &t.limits, limited{run, task}
 	if limit <= 0 || l.of[who] == limit {
 		return
-	}
-	if l.of == nil {
-		l.of = map[limited]time.Duration{}
 	}
 	if l.of[who] == 0 {
 		l.order = append(l.order, who)
 	}
-	l.of[who] = limit
-	if len(l.order) > keptLimits {
-		delete(l.of, l.order[0])
-		l.order = l.order[1:]
+	set(&l.of, who, limit)
+	if l.most = max(l.most, keptLimits); len(l.order) > l.most {
+		l.forget(t.inUse())
 	}
 }
 
-// limit is the longest that a lease may be held, in whole; 0 without one.
-func (t *Table) limit(h *hold) time.Duration {
+// inUse are the tasks that hold a place or ask for one.
+func (t *Table) inUse() map[limited]bool {
+	out := make(map[limited]bool, len(t.holds)+len(t.claims))
+	for ref := range t.holds {
+		out[limited{ref.Run, ref.Task}] = true
+	}
+	for ref := range t.claims {
+		out[limited{ref.Run, ref.Task}] = true
+	}
+	return out
+}
+
+// forget drops the older half of the limits but for those in use.
+func (l *limits) forget(used map[limited]bool) {
+	half := len(l.order) / 2
+	kept := l.order[:0:0]
+	for i, who := range l.order {
+		if i >= half || used[who] {
+			kept = append(kept, who)
+		} else {
+			delete(l.of, who)
+		}
+	}
+	l.order, l.most = kept, max(keptLimits, 2*len(used))
+}
+
+// tenure is the longest that a lease may be held, in whole; 0 without a limit.
+func (t *Table) tenure(h *hold) time.Duration {
 	return t.limits.of[limited{h.holder.Run, h.holder.Task}]
 }

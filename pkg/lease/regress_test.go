@@ -26,7 +26,7 @@ func TestAGrantOfADirtyPlaceGivesNothing(t *testing.T) {
 	held := release.Lease{Provider: "lab", Places: []release.Held{{Place: "p", Token: 1}}}
 	say("r", event.TaskDispatched{Task: "a", Attempt: 1, Pool: "linux", Lease: held})
 	say("r", event.TaskStarted{Task: "a", Attempt: 1, Pool: "linux", Executor: "x"})
-	say("r", event.TaskFinished{Task: "a", Attempt: 1, Class: release.ClassCancelled, Outcome: release.Cancelled})
+	say("r", event.TaskFinished{Task: "a", Attempt: 1, Pool: "linux", Class: release.ClassCancelled, Outcome: release.Cancelled})
 	say(event.Fleet, event.LeaseEnded{Provider: "lab", Place: "p", Token: 1, Holder: first, State: release.PlaceCleanupPending})
 	say(event.Fleet, event.LeaseGranted{Provider: "lab", Place: "p", Token: 2, Holder: second, Shared: true, Until: noon.Add(time.Minute)})
 	ask := lease.Ask{Holder: second, Request: release.LeaseRequest{Provider: "lab", Shared: true}, Since: noon}

@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/lease"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/test/property"
 )
 
 // TestMain makes ten thousand worlds the ordinary number; -rapid.checks asks for another.
@@ -39,7 +40,7 @@ func (d drawn) roll(what string, sides int) int { return rapid.IntRange(0, sides
 // And once nothing goes wrong any more every place comes back and every task gets its places, gangs too.
 func TestWorlds(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		s := seed(rapid.Uint64().Draw(rt, "seed"))
 		w := newWorld(rt, &s)
 		for range s.roll("steps", 80) {

@@ -56,6 +56,7 @@ type hold struct {
 	until      time.Time
 	number     int32 // of its last renewal
 	dispatched bool
+	pool       string // that it was dispatched to: what others say of the holder does not count
 	started    bool
 	finished   *finish
 	told       bool // it was told to stop
@@ -99,6 +100,10 @@ func (s *standing) under(token int64) *hold {
 
 // maintains reports whether a lease is for cleaning or checking its place.
 func (h *hold) maintains() bool { return strings.HasPrefix(string(h.holder.Run), release.PlaceRuns) }
+
+// believes reports whether a pool may speak of the holder: the one that it was dispatched to. The scheduler may end an
+// attempt that was never dispatched.
+func (h *hold) believes(pool string) bool { return !h.dispatched || h.pool == pool }
 
 func (h *hold) kept() bool {
 	return h.finished != nil && !h.finished.kept.IsZero() && !h.released
@@ -147,11 +152,15 @@ func (s *standing) stepTask(f fact) {
 	switch p := f.data.(type) {
 	case event.TaskDispatched:
 		if h := s.of(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}); h != nil {
-			h.dispatched = true
+			h.dispatched, h.pool = true, p.Pool
 		}
 	case event.TaskStarted:
-		if h := s.of(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}); h != nil {
+		switch h := s.of(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}); {
+		case h == nil || !h.believes(p.Pool):
+		case p.Refused == "":
 			h.started = true
+		case h.finished == nil: // nobody will ever start it
+			h.finished = &finish{class: release.ClassCancelled, reason: p.Refused, at: f.at}
 		}
 	case event.TaskCancelRequested:
 		if h := s.of(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}); h != nil {
@@ -159,11 +168,11 @@ func (s *standing) stepTask(f fact) {
 		}
 	case event.TaskFinished:
 		h := s.of(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt})
-		if h == nil || h.finished != nil {
+		if h == nil || h.finished != nil || !h.believes(p.Pool) {
 			return
 		}
 		h.finished = &finish{
-			class: p.Class, reason: p.Reason, unclean: p.Unclean, kept: p.KeptUntil, at: f.at,
+			class: p.Class, reason: p.Reason, unclean: p.Unclean, kept: f.until(p.KeptUntil), at: f.at,
 			cleaned: slices.ContainsFunc(p.Phases, func(p event.Phase) bool { return p.Name == "cleanup" }),
 		}
 		if h.maintains() {

@@ -102,7 +102,7 @@ func (t *Table) Apply(e event.Event) {
 func (t *Table) applyTask(f fact) {
 	switch p := f.data.(type) {
 	case event.TaskRequested:
-		t.limits.set(f.run, p.Task, p.Lease.For.Std())
+		t.limit(f.run, p.Task, p.Lease.For.Std())
 	case event.TaskDispatched:
 		for _, h := range p.Lease.Places {
 			t.add(name{p.Lease.Provider, h.Place}, f)
@@ -111,7 +111,9 @@ func (t *Table) applyTask(f fact) {
 	case event.TaskStarted:
 		t.applyAttempt(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}, f)
 	case event.TaskFinished:
-		t.applyAttempt(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}, f)
+		ref := event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}
+		t.applyAttempt(ref, f)
+		t.Drop(ref) // one that ended before it was dispatched asks no more
 	case event.TaskCancelRequested:
 		t.applyAttempt(event.AttemptRef{Run: f.run, Task: p.Task, Attempt: p.Attempt}, f)
 	case event.TaskConcluded:

@@ -249,6 +249,7 @@ func (w *world) look(subject string) (event.Event, bool, error) {
 // finish ends an attempt: as its executor says, or as lost when that is silent.
 func (w *world) finish(ref event.AttemptRef, a *attempt) {
 	end := event.TaskFinished{
+		Pool: "linux",
 		Task: ref.Task, Attempt: ref.Attempt, Class: release.ClassOK, Phases: []event.Phase{{Name: "test"}, {Name: "cleanup"}},
 	}
 	how := w.d.roll("end", 12)

@@ -16,6 +16,8 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/logs"
 	"pgregory.net/rapid"
+
+	"github.com/sluiceci/sluice/test/property"
 )
 
 func collect(into *[]logs.Chunk) func(logs.Chunk) {
@@ -80,7 +82,7 @@ func TestFullChunksEndWithALine(t *testing.T) {
 }
 
 func TestAnythingBecomesTheSameText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		words := []string{"ü", "日本", "\n", "\r\n", "\xff", "\xe6\x97", "a", strings.Repeat("z", 40_000), strings.Repeat("é", 20_000)}
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 12).Draw(t, "words"), "")
 		var want strings.Builder

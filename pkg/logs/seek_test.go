@@ -10,6 +10,8 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/logs"
 	"pgregory.net/rapid"
+
+	"github.com/sluiceci/sluice/test/property"
 )
 
 // archived writes a text and returns its archive.
@@ -70,7 +72,7 @@ func TestTailReadsLittle(t *testing.T) {
 func TestFromAnyLine(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("l", 1<<20)
-	rapid.Check(t, func(r *rapid.T) {
+	property.Check(t, func(r *rapid.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "\n", "bb", strings.Repeat("short line\n", 50_000), long, long + "\n"}), 0, 8).Draw(r, "parts")
 		text := strings.Join(parts, "")
 		lines := strings.SplitAfter(text, "\n")

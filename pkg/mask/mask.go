@@ -1,11 +1,19 @@
 // Package mask keeps secrets out of what leaves a machine. A Masker replaces every secret by "***", also where it was
-// cut by the boundaries of writes, and in the encodings that tools print secrets in: base64 (standard and URL
-// alphabet, at every alignment within a larger text, and as wrapped by base64 and openssl), percent encoding,
-// hexadecimal, JSON strings. Of a secret of several lines every line is masked as well.
+// cut by the boundaries of writes, and in the encodings and quotings that tools print secrets in:
+//
+//   - base64 (standard and URL alphabet, at every alignment within a larger text, and as wrapped by base64 and openssl),
+//     and hexadecimal;
+//   - percent encoding of queries and paths, as Go, Python and JavaScript write it, and of these again;
+//   - JSON strings, with and without escapes for HTML and Unicode, up to four levels within each other;
+//   - words of shells: set -x, printf %q, export -p, declare -p, "${x@Q}", $'…', coreutils, shlex;
+//   - HTML and XML, with every way to write a quote, also escaped twice;
+//   - Python's repr of strings and bytes, ascii, Go's %q, and repr of these.
+//
+// Of a secret of several lines every line is masked as well.
 //
 // A line of a secret that is shorter than MinLength is not masked by itself, nor are the one or two characters of
 // base64 that a secret shares with its neighbours. What a program does to a secret beyond these encodings (reversing
-// it, printing it letter by letter) is not seen.
+// it, printing it letter by letter, compressing it) is not seen.
 package mask
 
 import (

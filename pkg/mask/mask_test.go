@@ -16,6 +16,8 @@ import (
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/mask"
 	"pgregory.net/rapid"
+
+	"github.com/sluiceci/sluice/test/property"
 )
 
 func masker(t testing.TB, secrets ...string) *mask.Masker {
@@ -140,7 +142,7 @@ func naive(secrets []string, text string) string {
 }
 
 func TestSplitsDoNotMatter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		// No letter of the alphabet occurs in an encoding of another: the naive masker knows the plain form only.
 		secrets := rapid.SliceOfN(rapid.StringMatching(`[~!]{4,9}`), 1, 4).Draw(t, "secrets")
 		words := append([]string{"~", "!", "~!", "-", "\n"}, secrets...)

@@ -3,30 +3,33 @@ package mask
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"net/url"
-	"regexp"
 	"strings"
 )
 
-// variants lists every pattern of a secret that is long enough to be one.
+// variants lists every pattern of a secret that is long enough to be one, each once.
 func variants(secret string) []string {
+	seen := map[string]bool{}
 	var all []string
-	for _, text := range texts(secret) {
-		all = append(all, text, hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text))))
-		all = append(all, percent(text)...)
-		all = append(all, quoted(text)...)
-		all = append(all, aligned(base64.RawStdEncoding, text)...)
-		all = append(all, aligned(base64.RawURLEncoding, text)...)
-		all = append(all, wrapped(text)...)
-	}
-	long := all[:0]
-	for _, one := range all {
-		if len(one) >= MinLength {
-			long = append(long, one)
+	add := func(forms ...string) {
+		for _, form := range forms {
+			if len(form) >= MinLength && !seen[form] {
+				seen[form] = true
+				all = append(all, form)
+			}
 		}
 	}
-	return long
+	for _, text := range texts(secret) {
+		add(text, hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text))))
+		add(percent(text)...)
+		add(quoted(text)...)
+		add(shell(text)...)
+		add(markup(text)...)
+		add(repr(text)...)
+		add(aligned(base64.RawStdEncoding, text)...)
+		add(aligned(base64.RawURLEncoding, text)...)
+		add(wrapped(text)...)
+	}
+	return all
 }
 
 // texts are the secret itself, without the white space around it, and its lines.
@@ -44,29 +47,6 @@ func texts(secret string) []string {
 		}
 	}
 	return list
-}
-
-var escape = regexp.MustCompile(`%[0-9A-F]{2}`)
-
-// percent gives the forms of URL encoding: of queries and of paths, everything else than letters and digits escaped,
-// with capital and small digits.
-func percent(text string) []string {
-	forms := []string{url.QueryEscape(text), url.PathEscape(text), strings.ReplaceAll(url.QueryEscape(text), "+", "%20")}
-	for _, form := range forms {
-		forms = append(forms, escape.ReplaceAllStringFunc(form, strings.ToLower))
-	}
-	return forms
-}
-
-// quoted gives the forms within JSON strings, as encoders that escape HTML and those that do not write them.
-func quoted(text string) []string {
-	b, err := json.Marshal(text)
-	if err != nil {
-		return nil
-	}
-	html := string(b[1 : len(b)-1])
-	plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(html)
-	return []string{html, plain, strings.ReplaceAll(plain, "/", `\/`)}
 }
 
 // aligned gives the characters of base64 that a text determines alone when it begins zero, one or two bytes after a

@@ -24,7 +24,11 @@ func Tar(ctx context.Context, w io.Writer, dir string) error {
 		return fault.New(fault.Transient, "cannot pack %s: %w", dir, err)
 	}
 	defer func() { _ = root.Close() }()
-	p := &packer{ctx: ctx, dir: dir, root: root, out: tar.NewWriter(w)}
+	return tarRoot(ctx, w, root)
+}
+
+func tarRoot(ctx context.Context, w io.Writer, root *os.Root) error {
+	p := &packer{ctx: ctx, dir: root.Name(), root: root, out: tar.NewWriter(w)}
 	// WalkDir visits the names of each directory in their order, so the stream is always the same.
 	if err := fs.WalkDir(root.FS(), ".", p.visit); err != nil {
 		return err
@@ -34,12 +38,24 @@ func Tar(ctx context.Context, w io.Writer, dir string) error {
 
 // Stream is Tar as a reader, which a store can take straight away. Whoever opens it closes it; that ends the packing.
 func Stream(ctx context.Context, dir string) io.ReadCloser {
+	return streamed(ctx, func(ctx context.Context, w io.Writer) error { return Tar(ctx, w, dir) })
+}
+
+// StreamRoot is Stream of a directory that is open, which it closes.
+func StreamRoot(ctx context.Context, root *os.Root) io.ReadCloser {
+	return streamed(ctx, func(ctx context.Context, w io.Writer) error {
+		defer func() { _ = root.Close() }()
+		return tarRoot(ctx, w, root)
+	})
+}
+
+func streamed(ctx context.Context, pack func(context.Context, io.Writer) error) io.ReadCloser {
 	ctx, cancel := context.WithCancel(ctx)
 	r, w := io.Pipe()
 	s := &stream{PipeReader: r, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
-		_ = w.CloseWithError(Tar(ctx, w, dir))
+		_ = w.CloseWithError(pack(ctx, w))
 	}()
 	return s
 }

@@ -16,6 +16,8 @@ type Plan struct {
 	Definition release.Digest        `json:"definition,omitempty"` // of the definition's text
 	Change     release.Change        `json:"change"`
 	Release    release.ReleasePolicy `json:"release"`
+	Trust      release.Trust         `json:"trust,omitempty"`     // of the change, as the installation judged it when the plan was made
+	TrustWhy   string                `json:"trust_why,omitempty"` // why it is no higher, or what it rests on
 
 	// A result without its configuration is worth little: what the tasks were resolved with.
 	Environment string            `json:"environment,omitempty"`
@@ -58,7 +60,9 @@ type Task struct {
 	Inputs         []Input              `json:"inputs,omitempty"`
 	Matrix         map[string]string    `json:"matrix,omitempty"`
 	Variables      map[string]string    `json:"variables,omitempty"`
-	Secrets        []string             `json:"secrets,omitempty"` // names; values are resolved where the task runs
+	Environment    string               `json:"environment,omitempty"` // that the task runs in
+	Secrets        []string             `json:"secrets,omitempty"`     // names; values are resolved where the task runs
+	Tokens         []IDToken            `json:"id_tokens,omitempty"`   // that tell others which task this is
 	Image          string               `json:"image,omitempty"`
 	Tags           []string             `json:"tags,omitempty"`
 	Resources      map[string]float64   `json:"resources,omitempty"` // cpu, gpu, memory (bytes), nodes
@@ -95,6 +99,15 @@ type Task struct {
 	Why            string               `json:"why,omitempty"` // why it is in the plan and on this pool
 }
 
+// Pools is the pool of each task: what another pool says of it does not count.
+func (p *Plan) Pools() map[release.TaskID]string {
+	out := make(map[release.TaskID]string, len(p.Tasks))
+	for _, t := range p.Tasks {
+		out[t.ID] = t.Pool
+	}
+	return out
+}
+
 // Fetch is where the one output of a task is fetched that somebody else builds. How long it may take to come is the
 // task's queue timeout; until then it is asked for again and again, and nobody holds an executor for it.
 type Fetch struct {
@@ -107,6 +120,12 @@ type Fetch struct {
 
 // Wanted reports whether the task fetches its output.
 func (f Fetch) Wanted() bool { return f.URL != "" }
+
+// IDToken is a signed token that a task gets as a variable: with it the task proves to another service what it is.
+type IDToken struct {
+	Name     string   `json:"name"` // of the variable
+	Audience []string `json:"aud"`  // who is to believe it
+}
 
 // Variant is one measurement of a task that makes several in sequence, on the same places.
 type Variant struct {

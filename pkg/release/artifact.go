@@ -19,6 +19,22 @@ type Artifact struct {
 	Matrix map[string]string `json:"matrix,omitempty"` // the values of the task's matrix: platform, python …
 }
 
+// Completion is one way in which a task succeeded. A task may have several: two attempts that ran although only one was wanted.
+type Completion struct {
+	Seq       uint64 // where the stream keeps the result; 0 for no success
+	Attempt   int32
+	Artifacts []Artifact
+}
+
+// Counting is the success of a task that counts: the first in the stream. It is the one rule of who freezes a candidate and
+// who gives tests their inputs, so that what is tested is what is published.
+func (s Completion) Counting(other Completion) Completion {
+	if s.Seq == 0 || other.Seq != 0 && other.Seq < s.Seq {
+		return other
+	}
+	return s
+}
+
 // Candidate is the frozen set of artifacts that is tested and, if the gate opens, published.
 type Candidate struct {
 	ID        Digest     `json:"id,omitempty"`

@@ -56,9 +56,10 @@ type Change struct {
 	RerunBy string `json:"rerunBy,omitempty"` // who asked for that
 }
 
-// RunID derives the run that a change belongs to. The same repository, line and commit is the same run however it
-// was announced: a delivery replayed, a branch pushed and its pull request synchronised, a head found by polling. The
-// same commit on another branch (a fast-forward merge to the release branch) is another run.
+// RunID derives the run that a change belongs to. The same repository, ref and commit is the same run however it was
+// announced: a delivery replayed, a head found by polling. The same commit on another branch (a fast-forward merge to the
+// release branch) is another run, and so is a pull request of it: a run has one plan and one level of trust, and whoever
+// can open a pull request must not decide either for a push.
 func (c Change) RunID() RunID {
 	return RunID(c.Commit.Short() + "-" + Derive("run", c.Repo, c.Line(), string(c.Commit), c.Nonce)[:8])
 }
@@ -70,16 +71,13 @@ func (c Change) Rerun(of RunID, by, request string) Change {
 	return c
 }
 
-// Line is the branch or tag that the commit is on, the same for a push to a branch and a pull request from it.
+// Line is what the commit is the newest of: a branch, a tag, or a pull request, which never shares the line of a branch.
 func (c Change) Line() string {
-	if c.Kind == PullRequest && !c.Fork && c.HeadRef != "" {
-		return "refs/heads/" + strings.TrimPrefix(c.HeadRef, "refs/heads/")
+	if branch := "refs/heads/"; c.Kind == PullRequest && (c.Ref == "" || strings.HasPrefix(c.Ref, branch)) {
+		return fmt.Sprintf("refs/pull/%d/head", c.Number) // no forge says so, and no delivery may
 	}
 	return c.Ref
 }
-
-// Trusted reports whether the change may see secrets: never a pull request, never a fork.
-func (c Change) Trusted() bool { return c.Kind != PullRequest && !c.Fork }
 
 // Validate checks what every later step relies on.
 func (c Change) Validate() error {

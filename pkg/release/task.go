@@ -100,6 +100,8 @@ type Timeouts struct {
 	Nodes   Duration `json:"nodes,omitempty"`   // until every node of its lease is ready
 	Command Duration `json:"command,omitempty"` // the command itself
 	Cleanup Duration `json:"cleanup,omitempty"`
+
+	Disconnect Duration `json:"disconnect,omitempty"` // without a sign of life of its executor, until an attempt counts as lost
 }
 
 // TestCount sums up a test report. Missing is not passing: a report that states zero tests is an error.

@@ -10,20 +10,24 @@ const maxAttempts = 1 << 20
 // Apply takes one event into account. Events may come in any order and as often as they like; one whose place in the
 // stream is not known (Seq is 0) counts as the newest. Types that the scheduler does not hear change nothing.
 func (s *State) Apply(e event.Event) {
-	if beat, ok := e.Data.(event.ExecutorHeartbeat); ok {
+	switch beat := e.Data.(type) {
+	case nil:
+		return
+	case event.ExecutorHeartbeat:
 		s.hearBeat(beat, mark{seq: e.Seq, at: stampOf(e.Stored)})
 		return
-	}
-	if e.Data == nil {
+	case event.SchedulerHeartbeat:
+		s.hearScheduler(beat, e)
 		return
 	}
+	s.noteScheduler(e)
 	s.applyPlace(e)
 	if s.dropped(e) {
 		return
 	}
 	m := s.mark(e)
 	if e.Run == event.Fleet {
-		s.applyFleet(e.Data, m)
+		s.applyFleet(e, m)
 		return
 	}
 	if !heard(e.Data) {
@@ -38,13 +42,30 @@ func (s *State) Apply(e event.Event) {
 	s.forget()
 }
 
-// applyPlace tells the table of places what it hears. While there is no place, no attempt is of interest to it.
+// noteScheduler notes what only a scheduler that decides says, and how new the fact is.
+func (s *State) noteScheduler(e event.Event) {
+	at := stampOf(e.Stored)
+	s.time.newest = max(s.time.newest, at)
+	switch e.Type {
+	case event.TypeTaskDispatched, event.TypeTaskDelayed, event.TypeTaskConcluded, event.TypeGateOpened, event.TypeGateClosed,
+		event.TypeRunFinished, event.TypeLeaseGranted, event.TypeLeaseRenewed:
+		s.attended = max(s.attended, at)
+	}
+}
+
+// applyPlace tells the table of places what it hears. While there is no place, no attempt is of interest to it; a request
+// is, since it says for how long its task may hold one.
 func (s *State) applyPlace(e event.Event) {
-	switch e.Data.(type) {
+	switch p := e.Data.(type) {
+	case event.TaskRequested:
+		if !p.Lease.Wanted() {
+			return
+		}
 	case event.PlaceRegistered, event.PlaceChanged, event.PlaceDrainRequested, event.LeaseGranted, event.LeaseRenewed,
 		event.LeaseEnded:
 		s.placed = true
-	case event.TaskDispatched, event.TaskStarted, event.TaskFinished, event.TaskConcluded:
+	case event.TaskDispatched, event.TaskStarted, event.TaskFinished, event.TaskConcluded,
+		event.TaskCancelRequested:
 		if !s.placed {
 			return
 		}
@@ -55,14 +76,14 @@ func (s *State) applyPlace(e event.Event) {
 }
 
 // applyFleet takes what is said of no run.
-func (s *State) applyFleet(p event.Payload, m mark) {
-	switch p := p.(type) {
+func (s *State) applyFleet(e event.Event, m mark) {
+	switch p := e.Data.(type) {
 	case event.PoolDrainRequested:
 		s.applyDrain(p, m)
 	case event.LimitSet:
 		s.applyLimit(p, m)
 	case event.ExecutorDraining:
-		s.applyDraining(p, m)
+		s.applyDraining(p, m, p.Deadline.Sub(e.Time))
 	}
 }
 
@@ -110,17 +131,17 @@ func (s *State) applyTask(r *run, p event.Payload, m mark) bool {
 	case event.TaskAwaited:
 		s.applyAttempt(r, p.Task, p.Attempt, func(_ *task, a *attempt) { a.await(p) })
 	case event.TaskStarted:
-		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.started(t, a, p, m) })
+		s.believe(r, p.Task, claim{p.Pool, p.Attempt, func(t *task, a *attempt) { s.started(t, a, p, m) }})
 	case event.TaskFinished:
-		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.finish(t, a, p, m) })
+		s.believe(r, p.Task, claim{p.Pool, p.Attempt, func(t *task, a *attempt) { s.finish(t, a, p, m) }})
 	case event.TaskDelayed:
 		s.applyAttempt(r, p.Task, p.Attempt, func(t *task, a *attempt) { s.delay(t, a, p, m) })
 	case event.TaskCancelRequested:
-		s.applyAttempt(r, p.Task, p.Attempt, func(_ *task, a *attempt) {
+		s.believe(r, p.Task, claim{p.Pool, p.Attempt, func(_ *task, a *attempt) {
 			if !a.stop.set() {
 				a.stop = m
 			}
-		})
+		}})
 	case event.TaskConcluded:
 		s.applyConcluded(r, p, m)
 	default:
@@ -134,6 +155,9 @@ func (s *State) applyRun(r *run, p event.Payload, m mark) {
 	switch p := p.(type) {
 	case event.RunPlanned:
 		s.applyPlanned(r, p, m)
+	case event.RunPermissionRequested:
+		r.unpermitted, r.asked = p.Reason, p.Change
+		s.align(r)
 	case event.RunRejected:
 		r.rejected = true
 	case event.RunCancelRequested:
@@ -173,9 +197,13 @@ func (s *State) applyGate(r *run, p event.Payload, m mark) bool {
 			set(&r.closed, p.Round, max(m.at, 1))
 		}
 	case event.GateApproved:
-		set(&r.approvals, p.By, true)
+		set(&r.approvals, approval{p.By, p.Candidate}, true)
+	case event.EnvironmentApproved:
+		s.applyReview(r, p, m)
 	case event.GateHeld:
-		r.hold.latest(m, p.By, p.Reason)
+		if p.Before == "" { // else it is the publisher's: the gate may open
+			r.hold.latest(m, p.By, p.Reason)
+		}
 	case event.GateResumed:
 		r.resumed = max(r.resumed, m.seq)
 	default:

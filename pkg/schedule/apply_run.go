@@ -15,6 +15,7 @@ func (s *State) applyPlanned(r *run, p event.RunPlanned, m mark) {
 	r.plannedAt = m
 	before := r.project()
 	r.planned = &p
+	s.protect(r)
 	if r.project() != before {
 		s.refile(r)
 	}
@@ -55,6 +56,9 @@ func (s *State) applyOpened(r *run, p event.GateOpened, m mark) {
 		return
 	}
 	r.opened = &opening{round: p.Round, mark: m}
+	for _, t := range r.list {
+		s.refresh(t)
+	}
 	if len(r.retries) > 0 {
 		s.rounds(r)
 	}

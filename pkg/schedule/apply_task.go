@@ -18,12 +18,14 @@ func (s *State) applyRequested(r *run, p event.TaskRequested, m mark) {
 	t.seq, t.requested = m.seq, m.at
 	t.spec = r.spec(spec{
 		kind: p.Kind, pool: s.pool(p.Pool), plan: p.Plan, priority: p.Priority, timeouts: p.Timeouts, retry: p.Retry,
-		softFail: p.SoftFail, demand: demandOf(p),
+		softFail: p.SoftFail, demand: demandOf(p), environment: p.Environment,
 	})
 	s.count(r, t)
 	s.link(t, p.Needs)
 	s.restate(t)
+	s.refresh(t)
 	s.touch(t)
+	s.hearEarly(t)
 }
 
 // count adds a task to its run's counts, as an open one.
@@ -156,14 +158,28 @@ func (s *State) dispatched(t *task, a *attempt, p event.TaskDispatched, m mark) 
 	if a.dispatched.set() {
 		return
 	}
-	a.dispatched = m
+	a.dispatched, a.given = m, event.InputsOf(p.Inputs)
+	if w := t.want; w.dispatches(a.n) && w.sent != 0 {
+		s.time.facts.note(s.time.own(w.sent), m.at)
+	}
 	if t.known() {
 		s.lane(t).served()
+	} else {
+		a.pool = s.pool(p.Pool)
+		s.hearEarly(t)
 	}
+	s.refresh(t)
 }
 
 func (s *State) started(t *task, a *attempt, p event.TaskStarted, m mark) {
-	if a.started.set() {
+	if a.started.set() || a.refused.set() {
+		return
+	}
+	if p.Refused != "" {
+		a.refused = m
+		if !a.finished.set() {
+			a.class, a.reason, a.withdrawn = p.Class, clip(p.Refused), p.Withdrawn
+		}
 		return
 	}
 	a.started = m
@@ -181,7 +197,7 @@ func (s *State) finish(t *task, a *attempt, p event.TaskFinished, m mark) {
 		return
 	}
 	a.finished, a.class, a.reason, a.artifacts = m, classOf(p), clip(p.Reason), slices.Clone(p.Artifacts)
-	a.measured = slices.Clone(p.Measured)
+	a.measured, a.withdrawn = slices.Clone(p.Measured), p.Withdrawn && p.Executor == ""
 	s.learn(t, a)
 	if a.executor != nil {
 		s.release(a.executor, held{t, a.n})
@@ -191,11 +207,15 @@ func (s *State) finish(t *task, a *attempt, p event.TaskFinished, m mark) {
 		}
 	}
 	s.restate(t)
+	if a.ok() {
+		s.refresh(t)
+		s.refreshDependents(t)
+	}
 }
 
 // classOf believes a success only when outcome and class both say so.
 func classOf(p event.TaskFinished) release.Class {
-	if p.Class == "" || (p.Class == release.ClassOK) != (p.Outcome == release.Success) {
+	if p.Class == "" || p.Class == release.ClassOK != p.Succeeded() || p.Outcome == release.Success != p.Succeeded() {
 		return release.ClassUnknown
 	}
 	return p.Class

@@ -39,6 +39,9 @@ func TestWaitForWhatIsFetched(t *testing.T) {
 	b.want(b.decide())
 	b.pass(time.Minute)
 	intents, _ := Decide(b.s, b.now)
+	b.want(short(intents), "refuse a.1")
+	b.say(intents[0].Payload)
+	intents, _ = Decide(b.s, b.now)
 	if len(intents) != 1 {
 		t.Fatalf("%v", short(intents))
 	}

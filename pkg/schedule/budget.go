@@ -75,7 +75,7 @@ func (s *State) lacks(b *budget, sh *shape, more amounts) (resource, bool) {
 // fits reports whether a budget has room for one more attempt of a shape.
 func (s *State) fits(b *budget, sh *shape) bool {
 	var kept amounts
-	if other := b.reserved; other != nil && other != sh {
+	if other := b.reserved; other != nil && other != sh && !other.yieldsTo(sh) {
 		kept = other.form.amounts
 	}
 	_, lacks := s.lacks(b, sh, kept)
@@ -134,7 +134,7 @@ func (s *State) passOver(i int, sh *shape) {
 		s.giveUp(b, sh)
 	case sh.since[i] == 0:
 		sh.since[i] = b.served + 1
-	case b.reserved == nil && b.served+1-sh.since[i] >= uint64(s.cfg.PassOver):
+	case (b.reserved == nil || b.reserved.yieldsTo(sh)) && b.served+1-sh.since[i] >= uint64(s.cfg.PassOver):
 		b.reserved = sh
 	}
 }

@@ -101,7 +101,7 @@ func TestProviderBudgetIsSharedByPools(t *testing.T) {
 	if why := Explain(b.s, "b", "b-0", b.now); why.Reason != "it takes 4 nodes: 8 of 10 that provider cloud may use are taken" || len(why.Holders) != 2 {
 		t.Fatalf("%+v", why)
 	}
-	b.end("a", "a-0")
+	b.store("a", event.TaskFinished{Task: "a-0", Attempt: 1, Pool: "x", Class: release.ClassOK, Outcome: release.Success})
 	b.want(b.follow(), "dispatch b-0.1")
 }
 

@@ -11,7 +11,7 @@ import (
 // time alone changes nothing. It changes indexes of s, never what s knows; asked again, it answers the same until Sent
 // has been told. The first call of a State begins the watch over executors, so it belongs after the history.
 func Decide(s *State, now time.Time) (intents []Intent, next time.Time) {
-	at := max(stampOf(now), 1)
+	at := s.time.stream(max(stampOf(now), 1))
 	s.observe(at)
 	s.fire(at)
 	s.attendAll() // of those who were woken
@@ -26,7 +26,7 @@ func Decide(s *State, now time.Time) (intents []Intent, next time.Time) {
 	}
 	places, at := s.tend()
 	s.asked = earlier(s.next(), at)
-	return append(intents, places...), s.asked.time()
+	return append(intents, places...), s.time.own(s.asked).time()
 }
 
 // next is when time may change something. While there are executors, their silence must be noticed as silence and not
@@ -59,8 +59,9 @@ func (s *State) takeBack() {
 	}
 }
 
+// settlePools fills the pools that changed. What is left over of what pools share goes to those without executors.
 func (s *State) settlePools() {
-	slices.SortFunc(s.changedPools, func(a, b *pool) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(s.changedPools, compareServed)
 	for i := 0; i < len(s.changedPools); i++ { // what one gives up another may take
 		s.fill(s.changedPools[i])
 	}

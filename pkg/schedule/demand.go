@@ -105,10 +105,10 @@ type form struct {
 	madeLimit  int32  // of them at once
 }
 
-func (d *demand) form(project string, priority int32) form {
+func (d *demand) form(project string, trust release.Trust, priority int32) form {
 	f := form{priority: priority, groupLimit: d.groupLimit, amounts: d.amounts}
 	if d.group != "" {
-		f.group = groupName(project, d.group)
+		f.group = groupName(project, trust, d.group)
 	}
 	if l := d.lease; l.Wanted() && l.Limit > 0 {
 		f.made, f.madeLimit = project+madeOf+l.Provider, l.Limit
@@ -123,8 +123,12 @@ func (d *demand) form(project string, priority int32) form {
 // project has places of its own.
 const madeOf = "/"
 
-// groupName is a concurrency group's: two projects that use the same word do not wait for each other.
-func groupName(project, group string) string {
+// groupName is a concurrency group's: two projects that use the same word do not wait for each other, and nor does a release
+// for what strangers run under its word.
+func groupName(project string, trust release.Trust, group string) string {
+	if !trust.Covers(release.TrustTrusted) {
+		group = "untrusted/" + group
+	}
 	if project == "" {
 		return group
 	}

@@ -24,8 +24,8 @@ func TestDispatchWaitsForNeeds(t *testing.T) {
 		"one of two succeeded":    {append(ok("a", 1), requested("a"), requested("b"), requested("c", needs("a", "b"))), "dispatch b.1"},
 		"soft need failed":        {[]event.Payload{requested("a", soft), event.TaskConcluded{Task: "a", Outcome: release.Failure}, requested("b", needs("a"))}, "dispatch b.1"},
 		"same need twice":         {append(ok("a", 1), requested("b", needs("a", "a")), requested("a")), "dispatch b.1"},
-		"success without a class": {[]event.Payload{requested("a"), start("a", 1), event.TaskFinished{Task: "a", Attempt: 1, Outcome: release.Success}, requested("b", needs("a"))}, "conclude a error unknown after 1 in round 0"},
-		"class without a success": {[]event.Payload{requested("a"), start("a", 1), event.TaskFinished{Task: "a", Attempt: 1, Class: release.ClassOK}, requested("b", needs("a"))}, "conclude a error unknown after 1 in round 0"},
+		"success without a class": {[]event.Payload{requested("a"), start("a", 1), event.TaskFinished{Task: "a", Attempt: 1, Pool: "linux", Outcome: release.Success}, requested("b", needs("a"))}, "conclude a error unknown after 1 in round 0"},
+		"class without a success": {[]event.Payload{requested("a"), start("a", 1), event.TaskFinished{Task: "a", Attempt: 1, Pool: "linux", Class: release.ClassOK}, requested("b", needs("a"))}, "conclude a error unknown after 1 in round 0"},
 	} {
 		b := newBench(t, Config{})
 		b.say(c.facts...)
@@ -85,7 +85,7 @@ func TestWindow(t *testing.T) {
 		want  int
 	}{
 		"no executor: the look-ahead": {nil, 8},
-		"few slots: the look-ahead":   {[]int32{2}, 8},
+		"one slot: twice":             {[]int32{1}, 2},
 		"many slots: twice":           {[]int32{4, 6}, 20},
 		"a lie":                       {[]int32{-5}, 8},
 	} {

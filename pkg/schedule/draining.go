@@ -16,8 +16,9 @@ type draining struct {
 // maxDrains bounds what is remembered of executors that are gone.
 const maxDrains = 256
 
-// applyDraining takes an executor out of its pool's slots. What it has in hand is judged anew.
-func (s *State) applyDraining(e event.ExecutorDraining, m mark) {
+// applyDraining takes an executor out of its pool's slots. What it has in hand is judged anew. The deadline is of the
+// executor's clock; what counts is how long it left when it was said.
+func (s *State) applyDraining(e event.ExecutorDraining, m mark, left time.Duration) {
 	if _, known := s.drains[e.Key()]; known {
 		return
 	}
@@ -28,7 +29,7 @@ func (s *State) applyDraining(e event.ExecutorDraining, m mark) {
 			}
 		}
 	}
-	s.drains[e.Key()] = draining{at: m.at, deadline: stampOf(e.Deadline), reason: clip(e.Reason)}
+	s.drains[e.Key()] = draining{at: m.at, deadline: m.at.plus(max(left, 0)), reason: clip(e.Reason)}
 	if x := s.fleet[e.Key()]; x != nil {
 		s.hear(x)
 		for _, h := range x.inHand() {

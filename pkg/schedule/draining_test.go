@@ -118,7 +118,7 @@ func TestForwardStep(t *testing.T) {
 	beat()
 	b.want(b.follow())
 	b.want(b.watch(580*time.Second, beat))
-	b.want(b.watch(15*time.Second, beat), "finish b.1 infra_timeout", "delay b.2")
+	b.want(b.watch(15*time.Second, beat), "refuse b.1", "finish b.1 infra_timeout", "delay b.2")
 }
 
 func TestBackwardStep(t *testing.T) {

@@ -65,8 +65,8 @@ func (t *task) dump(b *strings.Builder) {
 	}
 	for i := range t.past.attempts {
 		a := &t.past.attempts[i]
-		fmt.Fprintf(b, "  attempt %d dispatched %v started %v on %s finished %v as %s %q stop %v delayed %v until %d artifacts %d\n",
-			a.n, a.dispatched, a.started, a.where(), a.finished, a.class, a.reason, a.stop, a.delayed, a.until, len(a.artifacts))
+		fmt.Fprintf(b, "  attempt %d dispatched %v started %v on %s finished %v as %s %q stop %v delayed %v until %d artifacts %d given %x stale %t refused %v\n",
+			a.n, a.dispatched, a.started, a.where(), a.finished, a.class, a.reason, a.stop, a.delayed, a.until, len(a.artifacts), a.given, a.stale, a.refused)
 		if a.awaited != nil {
 			fmt.Fprintf(b, "   awaited %+v\n", *a.awaited)
 		}

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"fmt"
+
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -81,12 +83,22 @@ func (r *run) publicationFault() release.Outcome {
 
 // quality is the outcome of a run whose gate stayed shut: success when only the policy kept it shut.
 func (r *run) quality() (release.Outcome, string) {
+	if r.idle() {
+		return release.Success, fmt.Sprintf("nothing to do: the definition leaves out all %d jobs and tasks for this change", r.planned.Skipped)
+	}
 	for _, c := range r.qualities() {
 		if !c.Met {
 			return r.fault(), c.Name + ": " + c.Reason
 		}
 	}
 	return release.Success, "everything succeeded; it is not to be published"
+}
+
+// idle reports whether the run has nothing to do: the definition's own rules leave everything out, and nothing could be published.
+// A change that may publish and has no task is not well: what nothing tested is not passed.
+func (r *run) idle() bool {
+	allowed, _ := r.planned.Release.Allows(r.planned.Change)
+	return r.empty() && r.planned.Skipped > 0 && !allowed
 }
 
 // fault says whose fault it is that builds or required tests did not succeed.

@@ -48,7 +48,7 @@ const maxHolders = 20
 // changes nothing; now is the moment that it is asked for.
 func Explain(s *State, id release.RunID, task release.TaskID, now time.Time) Why {
 	before := s.now
-	s.now = max(stampOf(now), 1)
+	s.now = max(stampOf(now).plus(-s.time.ahead), 1)
 	defer func() { s.now = before }()
 	r := s.runs[id]
 	w := Why{Run: id, Task: task}
@@ -87,13 +87,15 @@ func (s *State) explainTask(t *task, w *Why) {
 		w.Holders = append(w.Holders, s.holder(j.need))
 	case delayed:
 		w.Reason = fmt.Sprintf("attempt %d waits until %s", j.attempt, w.Until.Format(time.RFC3339))
+	case unapproved:
+		w.Reason, w.Expects = s.unentered(t), "it is not known when somebody approves"
 	case ready:
 		s.explainReady(t, w)
 	case dispatched:
 		s.explainDispatched(t, w)
 	case running, stopping:
 		h := s.holder(t)
-		w.Reason, w.Holders = "executor "+h.Executor+" has it", []Holder{h}
+		w.Reason, w.Holders = "executor "+h.Executor+" has it"+s.silence(t), []Holder{h}
 	case concluding:
 		w.Reason = "a verdict on it is being stored: " + saying(j.say)
 	case ended:
@@ -108,6 +110,8 @@ func (s *State) standing(t *task) string {
 		return "is not requested yet"
 	case waiting, delayed:
 		return "waits itself"
+	case unapproved:
+		return "waits for an approval of environment " + t.spec.environment
 	case ready, dispatched:
 		return "waits in pool " + t.spec.pool.name
 	case running, stopping:

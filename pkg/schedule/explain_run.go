@@ -14,6 +14,9 @@ func (s *State) explainRun(r *run, w *Why) {
 	switch {
 	case over:
 		w.State, w.Reason, w.Outcome, w.Since = "finished", end.Reason, end.Outcome, r.endedAt.time()
+	case r.planned == nil && !r.rejected && r.unpermitted != "":
+		w.State, w.Reason = "unpermitted", "the change is untrusted: "+r.unpermitted+
+			"; somebody who may write to the repository lets it run with /ok-to-test in a comment, or with: sluice permit "+string(r.id)
 	case r.planned == nil && !r.rejected:
 		w.State, w.Reason = "planning", "it has no plan yet"
 	case r.opened != nil:
@@ -34,6 +37,10 @@ func (s *State) explainGate(r *run, w *Why) {
 		w.State = "building"
 	} else if r.counts.openTests > 0 {
 		w.State = "testing"
+	}
+	if why := s.awaitsReview(r); why != "" {
+		w.Reason = why
+		return
 	}
 	for _, c := range w.Conditions {
 		if !c.Met && (!c.Final || w.State == "gate") {

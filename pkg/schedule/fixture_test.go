@@ -118,6 +118,8 @@ func tell(p event.Payload) string {
 	switch p := p.(type) {
 	case event.TaskDispatched:
 		return fmt.Sprintf("dispatch %s.%d", p.Task, p.Attempt)
+	case event.TaskStarted:
+		return fmt.Sprintf("refuse %s.%d", p.Task, p.Attempt)
 	case event.TaskDelayed:
 		return fmt.Sprintf("delay %s.%d", p.Task, p.Attempt)
 	case event.TaskConcluded:
@@ -174,6 +176,7 @@ func timeouts(t release.Timeouts) func(*event.TaskRequested) {
 // push is a plan of a push to the release branch.
 func push(builds, tests int32, required ...release.TaskID) event.RunPlanned {
 	return event.RunPlanned{
+		Trust:  release.TrustTrusted,
 		Change: release.Change{Kind: release.Push, Repo: "o/r", Ref: "refs/heads/master", Branch: "master"},
 		Plan:   release.DigestOf([]byte("plan")), Release: release.ReleasePolicy{Branch: "master"},
 		Builds: builds, Tests: tests, GateTests: required, Targets: []event.TargetName{{Name: "pypi", Kind: "pypi"}},
@@ -194,6 +197,10 @@ func finish(task release.TaskID, n int32, class release.Class) event.TaskFinishe
 
 func ok(task release.TaskID, n int32) []event.Payload {
 	return []event.Payload{start(task, n), finish(task, n, release.ClassOK)}
+}
+
+func approve(by string) event.GateApproved {
+	return event.GateApproved{By: by, Candidate: assembled(0).Candidate}
 }
 
 func assembled(round int32) event.CandidateAssembled {

@@ -14,10 +14,11 @@ type executor struct {
 	fresh   bool                    // it beat since the last decision
 	waits   bool                    // stands in State.heard
 	left    bool                    // no longer in State.fleet
+	awaited bool                    // not heard since the scheduler hears
 	seen    stamp                   // of the decision that first knew of the newest heartbeat
 	slots   int32                   // what it adds to its pool now
 	running map[held]stamp
-	strays  map[held]*stray
+	strays  map[event.AttemptRef]*stray
 	alarm   stamp
 }
 

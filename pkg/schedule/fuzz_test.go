@@ -74,13 +74,13 @@ func drawPayload(what, a, b, c byte) event.Payload {
 	case 4:
 		return event.TaskAwaited{Task: task, Attempt: n, Asked: int32(c % 5), Answer: "404"}
 	case 5:
-		return event.TaskFinished{Task: task, Attempt: n, Class: class, Outcome: class.Outcome()}
+		return event.TaskFinished{Task: task, Attempt: n, Pool: "p", Class: class, Outcome: class.Outcome()}
 	case 6:
 		return event.TaskDelayed{Task: task, Attempt: n, Until: noon().Add(time.Duration(c) * time.Second)}
 	case 7:
 		return event.TaskConcluded{Task: task, Attempts: n, Round: int32(c % 3), Class: class, Outcome: class.Outcome()}
 	case 8:
-		return event.TaskCancelRequested{Task: task, Attempt: n}
+		return event.TaskCancelRequested{Task: task, Attempt: n, Pool: "p"}
 	case 9:
 		return push(n, int32(c%3), task)
 	case 10:
@@ -98,7 +98,7 @@ func drawPayload(what, a, b, c byte) event.Payload {
 	case 16:
 		return event.RunFinished{Round: n}
 	case 17:
-		return []event.Payload{event.GateHeld{Request: request}, event.GateResumed{Request: request}, event.GateApproved{By: request}}[c%3]
+		return []event.Payload{event.GateHeld{Request: request}, event.GateResumed{Request: request}, approve(request)}[c%3]
 	case 18:
 		return []event.Payload{event.ReleasePublished{}, event.ReleaseFailed{Round: n}, event.PublicationRetryRequested{Request: request}}[c%3]
 	default:

@@ -24,6 +24,9 @@ func (r *run) conditions() []release.Condition {
 		r.approved(),
 		r.notHeld(),
 	)
+	if allowed {
+		out = append(out, r.entries()...)
+	}
 	return out
 }
 
@@ -74,7 +77,7 @@ func spoken(kind release.ChangeKind) string {
 }
 
 func (r *run) approved() release.Condition {
-	have, want := len(r.approvals), int(r.planned.Release.Approvals)
+	have, want := r.approvers(), int(r.planned.Release.Approvals)
 	c := release.Condition{Name: "approvals", Met: have >= want, Reason: fmt.Sprintf("%d of %d people have approved", have, want)}
 	c.Final = c.Met
 	if want == 0 {
@@ -104,7 +107,7 @@ func (r *run) judgeGate() event.Payload {
 		}
 		missed = append(missed, c.Name+": "+c.Reason)
 		final = final || c.Final
-		settled = settled && (c.Final || c.Name == "approvals" || c.Name == "hold")
+		settled = settled && (c.Final || ofPeople(c))
 	}
 	switch {
 	case len(missed) == 0:

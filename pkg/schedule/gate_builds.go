@@ -77,6 +77,8 @@ func (r *run) assembled() release.Condition {
 	c := release.Condition{Name: "candidate"}
 	reasons, refused := r.refusals[r.round()]
 	switch found := r.candidate(); {
+	case r.empty():
+		c.Final, c.Reason = true, "the plan has no task"
 	case found != nil:
 		c.Met, c.Final = true, true
 		c.Reason = fmt.Sprintf("%d artifacts, every stamp verified: %s", found.Artifacts, found.Candidate)
@@ -84,8 +86,6 @@ func (r *run) assembled() release.Condition {
 		c.Final, c.Reason = true, or(joined(reasons), "the builder rejected it")
 	case r.counts.badBuilds > 0 && r.buildsOver():
 		c.Final, c.Reason = true, "the builds give none"
-	case r.empty():
-		c.Final, c.Reason = true, "the plan has no task"
 	default:
 		c.Reason = "it is not assembled yet"
 	}

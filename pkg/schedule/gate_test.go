@@ -35,7 +35,7 @@ func without(facts []event.Payload, t event.Type, key string) []event.Payload {
 func TestGate(t *testing.T) {
 	t.Parallel()
 	all := pushed(nil)
-	noT2 := without(all, event.TypeTaskFinished, "t2")
+	noT2 := without(all, event.TypeTaskFinished, "linux.t2")
 	for name, c := range map[string]struct {
 		facts []event.Payload
 		want  string // decided about the run
@@ -60,11 +60,12 @@ func TestGate(t *testing.T) {
 		"manual, not asked for": {pushed(func(p *event.RunPlanned) { p.Change.Kind = release.Manual }), "close 0", "change: it is a manual run, and the gate opens on push only"},
 		"no policy":             {pushed(func(p *event.RunPlanned) { p.Release = release.ReleasePolicy{} }), "close 0", "policy: branch master is not the release branch "},
 		"approvals pending":     {pushed(func(p *event.RunPlanned) { p.Release.Approvals = 2 }), "", "approvals: 0 of 2 people have approved"},
-		"approved once by one":  {append(pushed(func(p *event.RunPlanned) { p.Release.Approvals = 2 }), event.GateApproved{By: "ann"}, event.GateApproved{By: "ann"}), "", "approvals: 1 of 2 people have approved"},
-		"approved":              {append(pushed(func(p *event.RunPlanned) { p.Release.Approvals = 1 }), event.GateApproved{By: "ann"}), "open 0", ""},
+		"approved once by one":  {append(pushed(func(p *event.RunPlanned) { p.Release.Approvals = 2 }), approve("ann"), event.GateApproved{By: "bob"}, event.GateApproved{By: "eve", Candidate: release.DigestOf([]byte("another"))}, approve("ann")), "", "approvals: 1 of 2 people have approved"},
+		"approved":              {append(pushed(func(p *event.RunPlanned) { p.Release.Approvals = 1 }), approve("ann")), "open 0", ""},
 		"held":                  {append([]event.Payload{event.GateHeld{Request: "1", By: "ann", Reason: "wait for docs"}}, all...), "", "hold: held by ann (wait for docs)"},
 		"held and resumed":      {append([]event.Payload{event.GateHeld{Request: "1"}, event.GateHeld{Request: "2"}, event.GateResumed{Request: "3"}}, all...), "open 0", ""},
 		"resumed, then held":    {append([]event.Payload{event.GateResumed{Request: "3"}, event.GateHeld{Request: "1"}}, all...), "", "hold: held by somebody"},
+		"held before a target":  {append([]event.Payload{event.GateHeld{Request: "1", Before: "pypi"}}, all...), "open 0", ""},
 		"another round's":       {append(without(all, event.TypeCandidateAssembled, ""), assembled(1)), "", "candidate: it is not assembled yet"},
 		"rejected":              {append(without(all, event.TypeCandidateAssembled, ""), event.CandidateRejected{Reasons: []string{"a.whl has no stamp"}}), "close 0", "candidate: a.whl has no stamp"},
 		"an empty plan":         {[]event.Payload{event.RunPlanned{}}, "close 0", "candidate: the plan has no task"},
@@ -172,7 +173,7 @@ func TestEnds(t *testing.T) {
 	t.Parallel()
 	pr := func(p *event.RunPlanned) { p.Change.Kind = release.PullRequest }
 	failing := func(class release.Class) []event.Payload {
-		return append(without(pushed(nil), event.TypeTaskFinished, "t2"), finish("t2", 1, class))
+		return append(without(pushed(nil), event.TypeTaskFinished, "linux.t2"), finish("t2", 1, class))
 	}
 	for name, c := range map[string]struct {
 		facts []event.Payload

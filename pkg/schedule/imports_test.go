@@ -16,7 +16,7 @@ func TestCoreIsPure(t *testing.T) {
 	allowed := map[string]bool{
 		"cmp": true, "container/heap": true, "fmt": true, "maps": true, "math": true, "slices": true, "strings": true, "time": true,
 		"github.com/sluiceci/sluice/pkg/event": true, "github.com/sluiceci/sluice/pkg/release": true,
-		"github.com/sluiceci/sluice/pkg/lease": true, "strconv": true, "iter": true,
+		"github.com/sluiceci/sluice/pkg/lease": true, "github.com/sluiceci/sluice/pkg/environment": true, "strconv": true, "iter": true,
 	}
 	for _, file := range sources(t) {
 		for _, i := range file.Imports {

@@ -14,6 +14,7 @@ const (
 	unknown    phase = "unknown"    // named, but not requested
 	waiting    phase = "waiting"    // for tasks that it needs
 	delayed    phase = "delayed"    // for the back-off of a retry
+	unapproved phase = "unapproved" // for reviewers of its environment
 	ready      phase = "ready"      // for its turn in its pool
 	dispatched phase = "dispatched" // for an executor of its pool
 	running    phase = "running"    // on an executor
@@ -40,7 +41,7 @@ func (s *State) judge(t *task) judgement {
 	}
 	j := s.judgeTask(t)
 	j.wake = earlier(j.wake, leftover.wake)
-	return j
+	return t.bury(j)
 }
 
 func (s *State) judgeTask(t *task) judgement {
@@ -52,6 +53,8 @@ func (s *State) judgeTask(t *task) judgement {
 		return judgement{phase: unknown}
 	case t.status != open:
 		return t.judgeEnded()
+	case a != nil && a.buried():
+		return t.unburied(a)
 	case t.run.cancelled():
 		return t.conclude(release.ClassCancelled, t.run.cancelReason())
 	case a != nil && t.counts(a):
@@ -60,6 +63,8 @@ func (s *State) judgeTask(t *task) judgement {
 		return t.conclude(release.ClassCancelled, t.skipReason())
 	case t.pointless():
 		return t.moots(release.ClassCancelled, "not started: ")
+	case s.barred(t) != "":
+		return t.conclude(release.ClassConfig, s.barred(t))
 	case t.waiting > 0:
 		return t.judgeWaiting()
 	default:
@@ -122,7 +127,10 @@ func (t *task) judgeWaiting() judgement {
 
 // judgeNext looks at the attempt that comes next: it waits for its back-off, its turn, or an executor.
 func (s *State) judgeNext(t *task, a *attempt) judgement {
-	j := judgement{phase: ready, attempt: t.next(), since: t.readySince()}
+	j := judgement{phase: ready, attempt: t.next(), since: max(t.readySince(), s.enteredAt(t))}
+	if why := s.unwelcome(t); why != "" && (a == nil || a.n != j.attempt || !a.dispatched.set()) {
+		return t.conclude(release.ClassConfig, why)
+	}
 	if a != nil && a.n == j.attempt {
 		switch reason := t.surplus(a); {
 		case a.dispatched.set():
@@ -134,14 +142,23 @@ func (s *State) judgeNext(t *task, a *attempt) judgement {
 			return j
 		}
 	}
+	if j.phase == ready && s.unentered(t) != "" {
+		j.phase, j.since = unapproved, t.readySince()
+		return j
+	}
 	if limit := t.spec.timeouts.Queue.Std(); limit > 0 {
-		j.wake = max(j.since, 1).plus(limit).plus(s.missed(j.since))
+		j.wake = max(j.since, 1).plus(limit)
+		if !t.fetches() { // whoever fetches looks on while no scheduler does
+			j.wake = j.wake.plus(s.missed(j.since))
+		}
 		if s.now >= j.wake {
 			return s.unstarted(t, j)
 		}
 	}
 	if j.phase == dispatched {
 		j.since = a.dispatched.at
+		say, again := s.judgeUnserved(t, a)
+		j.say, j.wake = say, earlier(j.wake, again)
 	}
 	return j
 }
@@ -169,7 +186,7 @@ func (t *task) next() int32 {
 	switch {
 	case a == nil:
 		return 1
-	case a.finished.set(), a.dispatched.set() && a.n <= t.before():
+	case a.finished.set(), a.refused.set(), a.dispatched.set() && a.n <= t.before():
 		return a.n + 1
 	default:
 		return a.n

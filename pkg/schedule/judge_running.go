@@ -24,7 +24,7 @@ func (s *State) judgeRunning(t *task, a *attempt) judgement {
 	}
 	j.phase = stopping
 	if !a.stop.set() {
-		j.say = event.TaskCancelRequested{Task: t.id, Attempt: a.n, Reason: o.reason}
+		j.say = event.TaskCancelRequested{Task: t.id, Attempt: a.n, Pool: a.executor.pool.name, Reason: o.reason}
 		return j
 	}
 	j.since, j.wake = a.stop.at, max(a.stop.at, 1).plus(o.patience)

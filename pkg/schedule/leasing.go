@@ -26,8 +26,28 @@ func (t *task) ref(n int32) event.AttemptRef {
 func (s *State) asks(t *task) lease.Answer {
 	return s.leases.Grant(lease.Ask{
 		Holder: t.ref(t.next()), Request: t.spec.demand.lease, Priority: t.spec.priority, Since: t.readySince().time(),
+		Unserved: !t.spec.pool.served(),
 	}, s.now.time())
 }
+
+// keepAsking tells the table which asks still stand. One that waits is made again only when something about places changes;
+// one that nobody makes any more must keep nobody waiting.
+func (s *State) keepAsking() {
+	if since := s.now.since(s.askedAll); s.askedAll != 0 && since >= 0 && since < askAgain {
+		return
+	}
+	s.askedAll = s.now
+	for _, p := range s.pools {
+		for _, sh := range p.shapes {
+			if sh.asking != nil {
+				s.leases.Still(sh.asking.ref(sh.attempt), s.now.time())
+			}
+		}
+	}
+}
+
+// askAgain is how often the table is told. It forgets what it was not told for ten minutes.
+const askAgain = time.Minute
 
 // lease lets the first task of a shape ask for its places. One that must wait keeps its shape waiting, and nobody else.
 func (s *State) lease(sh *shape, oldest bool) {
@@ -83,6 +103,8 @@ func (s *State) grant(t *task, g *leasing, grants []event.LeaseGranted) {
 // settleLeases looks at the tasks whose places are being granted, and lets those that wait for one ask again when
 // something about places changed.
 func (s *State) settleLeases() {
+	s.keepAsking()
+	s.leases.Lapse(s.now.time()) // before the revision is read: what lapses in an ask below would wake nobody
 	if r := s.leases.Revision(); r != s.revision {
 		s.revision = r
 		s.unpark(s.places)
@@ -101,7 +123,6 @@ func (s *State) settleLeases() {
 			s.enqueue(t)
 		}
 	}
-	s.revision = s.leases.Revision()
 }
 
 // unlease forgets that a task's places are being granted.
@@ -167,7 +188,7 @@ func (s *State) tend() (intents []Intent, next stamp) {
 // living reports whether an executor's heartbeats name an attempt.
 func (s *State) living(ref event.AttemptRef) bool {
 	h, a := s.lookup(ref)
-	return a != nil && a.executor != nil && !s.adrift(a.executor, a.executor.running[h])
+	return a != nil && a.executor != nil && !s.adrift(a.executor, h, a.executor.running[h])
 }
 
 func soonest(a, b time.Time) time.Time {

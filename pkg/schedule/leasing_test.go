@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -170,7 +171,7 @@ func TestPlacesAreCleanedByAttempts(t *testing.T) {
 	}
 }
 
-func key(n int32) string { return strings.TrimPrefix(event.TaskFinished{Attempt: n}.Key(), ".") }
+func key(n int32) string { return strconv.Itoa(int(n)) }
 
 // TestTendingAPlaceForYears keeps nothing: the run in which a place is cleaned never ends.
 func TestTendingAPlaceForYears(t *testing.T) {

@@ -11,6 +11,7 @@ type pool struct {
 	open     []*shape // that have something in them, and of which nothing is known that blocks them
 	accounts map[accountKey]*account
 	slots    int32 // of its live executors
+	deserted stamp // since when it has had none; zero when it never had one
 	holding  int32 // attempts given to it that have not ended
 	queued   int32 // tasks that could be given to it
 	turns    uint64
@@ -38,6 +39,9 @@ const (
 func newPool(name string) *pool {
 	return &pool{name: name, shapes: map[form]*shape{}, accounts: map[accountKey]*account{}}
 }
+
+// served reports whether a pool has an executor that takes work.
+func (p *pool) served() bool { return p.slots > 0 }
 
 func (p *pool) drained() bool { return p.drain.mark.seq > p.resumed }
 
@@ -70,8 +74,14 @@ func (a *account) weigh(l limits) {
 }
 
 // window is how many attempts the pool may have at once: twice what it can run, so that none of its executors ever waits
-// for this scheduler, and never less than the look-ahead.
-func (s *State) window(p *pool) int32 { return max(2*p.slots, int32(s.cfg.Lookahead)) }
+// for this scheduler. It is no more than that, since a pool starts what it was given in that order, urgent or not. A pool
+// without executors is given the look-ahead, so that an autoscaler sees a queue.
+func (s *State) window(p *pool) int32 {
+	if p.served() {
+		return 2 * p.slots
+	}
+	return int32(s.cfg.Lookahead)
+}
 
 func (s *State) applyDrain(e event.PoolDrainRequested, m mark) {
 	p := s.pool(e.Pool)
@@ -188,6 +198,9 @@ func (s *State) hold(t *task, holds bool) {
 // fill gives a pool what its window has room for.
 func (s *State) fill(p *pool) {
 	p.changed = false
+	if p.drained() {
+		s.yield(p)
+	}
 	for !p.drained() && p.holding < s.window(p) {
 		sh := s.pick(p)
 		if sh == nil {
@@ -212,6 +225,6 @@ func (s *State) dispatch(t *task) {
 	s.hold(t, true)
 	s.ask(&t.want, t.run, t, event.TaskDispatched{
 		Task: t.id, Attempt: t.next(), Pool: t.spec.pool.name, Plan: t.spec.plan, Timeouts: t.spec.timeouts,
-		Inputs: t.inputs(), Lease: lease, Measured: t.measured(),
+		Inputs: t.inputs(), Lease: lease, Measured: t.measured(), Environment: s.entered(t),
 	})
 }

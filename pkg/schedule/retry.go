@@ -44,7 +44,7 @@ func (t *task) stumbles() []string {
 	}
 	var out []string
 	for i := range t.attempts() {
-		if a := &t.past.attempts[i]; a.n < ok.n && a.finished.set() && a.class != release.ClassCancelled {
+		if a := &t.past.attempts[i]; a.n < ok.n && a.finished.set() && !a.ok() && !a.withdrawn && a.class != release.ClassCancelled {
 			out = append(out, fmt.Sprintf("attempt %d ended as %s%s", a.n, a.class, because(a.reason)))
 		}
 	}

@@ -95,7 +95,7 @@ func TestRetryBudget(t *testing.T) {
 func TestPassedOnRetryIsNotHidden(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Config{})
-	b.say(without(pushed(nil), event.TypeTaskFinished, "t1")...)
+	b.say(without(pushed(nil), event.TypeTaskFinished, "linux.t1")...)
 	flaked := finish("t1", 1, release.ClassInfra)
 	flaked.Reason = "disk full"
 	b.say(flaked, start("t1", 2), finish("t1", 2, release.ClassOK))

@@ -119,30 +119,34 @@ func TestQueueTimeout(t *testing.T) {
 	b.say(ok("need", 1)...)
 	b.want(b.follow(), "dispatch first.1")
 	b.want(b.watch(59 * time.Second))
-	b.want(b.watch(time.Second), "finish first.1 infra_timeout", "finish a.1 infra_timeout", "delay first.2", "delay a.2")
+	b.want(b.watch(time.Second), "refuse first.1", "finish a.1 infra_timeout", "finish first.1 infra_timeout", "delay a.2", "delay first.2")
 	b.want(b.watch(30*time.Second), "dispatch first.2")
 	b.want(b.watch(59 * time.Second)) // counted from the end of the back-off
-	b.want(b.watch(time.Second)[:1], "finish first.2 infra_timeout")
+	b.want(b.watch(time.Second)[:3], "refuse first.2", "finish a.2 infra_timeout", "finish first.2 infra_timeout")
 }
 
-// TestLateStartAfterQueueTimeout: who starts what was given up is told to stop.
-func TestLateStartAfterQueueTimeout(t *testing.T) {
+// TestNobodyStartsWhatWasGivenUp: the place of the start is taken before the end is said. One that was started in the last
+// moment is not given up.
+func TestNobodyStartsWhatWasGivenUp(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, Config{})
-	b.say(requested("a", timeouts(release.Timeouts{Queue: seconds(60)})))
-	b.beat("linux", "x", 1)
-	b.follow()
-	b.want(b.watch(time.Minute, func() { b.beat("linux", "x", 1) }), "finish a.1 infra_timeout", "delay a.2")
-	b.say(start("a", 1))
-	for range 3 {
-		b.beat("linux", "x", 1, "a.1")
-		b.want(b.follow())
-		b.pass(900 * time.Millisecond)
+	for _, late := range []bool{false, true} {
+		b := newBench(t, Config{})
+		b.say(requested("a", timeouts(release.Timeouts{Queue: seconds(60)})))
+		b.beat("linux", "x", 1)
+		b.follow()
+		b.watch(59*time.Second, func() { b.beat("linux", "x", 1) })
+		b.pass(time.Second)
+		if late {
+			b.want(b.decide(), "refuse a.1") // on its way, when an executor claims the start
+			b.say(start("a", 1))
+			b.beat("linux", "x", 1, "a.1")
+			b.want(b.follow())
+			continue
+		}
+		b.want(b.follow(), "refuse a.1", "finish a.1 infra_timeout", "delay a.2")
+		b.say(start("a", 1))
+		b.want(b.watch(time.Minute, func() { b.beat("linux", "x", 1) }), "dispatch a.2")
 	}
-	b.beat("linux", "x", 1, "a.1")
-	b.want(b.follow(), "stop a.1")
-	b.beat("linux", "x", 1, "a.1")
-	b.want(b.follow())
 }
 
 func TestOverrun(t *testing.T) {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"slices"
 
+	"github.com/sluiceci/sluice/pkg/environment"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -13,9 +14,11 @@ type run struct {
 	cause   string // id of the event that its intents follow from
 	first   uint64 // place of that event
 	tasks   map[release.TaskID]*task
-	list    []*task // in the order in which they were first named
-	specs   []*spec // of its tasks, the newest last
-	lanes   []*lane // one per pool that it has used
+	early   map[release.TaskID][]claim // that wait until it is known whose the task is
+	waiting int                        // of these
+	list    []*task                    // in the order in which they were first named
+	specs   []*spec                    // of its tasks, the newest last
+	lanes   []*lane                    // one per pool that it has used
 	want    *want
 	alarm   stamp
 	counts  counts
@@ -27,11 +30,15 @@ type run struct {
 	planned     *event.RunPlanned
 	plannedAt   mark
 	rejected    bool
-	retries     []retry // in the order of the stream
-	cancel      note    // the latest
-	hold        note    // the latest
-	resumed     uint64  // place of the latest gate.resumed
-	approvals   map[string]bool
+	unpermitted string         // why it waits for somebody to let it run, until it has a plan
+	asked       release.Change // that it waits for
+	retries     []retry        // in the order of the stream
+	cancel      note           // the latest
+	hold        note           // the latest
+	resumed     uint64         // place of the latest gate.resumed
+	approvals   map[approval]bool
+	reviews     map[review]mark                     // of protected environments
+	protected   []environment.Protected             // that its targets belong to
 	candidates  map[int32]*event.CandidateAssembled // by round
 	refusals    map[int32][]string                  // candidate.rejected, by round
 	opened      *opening
@@ -69,6 +76,23 @@ type note struct {
 	mark   mark
 	by     string
 	reason string
+}
+
+// approval is what a person said of a candidate. Another candidate needs another approval.
+type approval struct {
+	by        string
+	candidate release.Digest
+}
+
+// approvers counts the people who approved this round's candidate.
+func (r *run) approvers() int {
+	n := 0
+	for a := range r.approvals {
+		if c := r.candidate(); c != nil && a.candidate == c.Candidate {
+			n++
+		}
+	}
+	return n
 }
 
 // opening is the gate.opened that came first.

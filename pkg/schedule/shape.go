@@ -149,7 +149,7 @@ func (s *State) lane(t *task) *lane {
 		return t.spec.lane
 	}
 	project := t.run.project()
-	sh := s.shape(t.spec.pool, t.spec.demand.form(project, t.spec.priority), t.spec.demand.lease.Provider)
+	sh := s.shape(t.spec.pool, t.spec.demand.form(project, t.run.trust(), t.spec.priority), t.spec.demand.lease.Provider)
 	owner := t.spec.demand.owner
 	for _, l := range t.run.lanes {
 		if l.shape == sh && l.owner.key.owner == owner && l.owner.key.project == project {

@@ -84,9 +84,13 @@ func (f *facts) takeRun(e event.Event) {
 	switch p := e.Data.(type) {
 	case event.TaskRequested:
 		f.requested[p.Task] = true
+	case event.TaskStarted:
+		if p.Refused != "" && f.finished[fmt.Sprintf("%s.%d", p.Task, p.Attempt)] == "" {
+			f.finished[fmt.Sprintf("%s.%d", p.Task, p.Attempt)] = release.ClassCancelled
+		}
 	case event.TaskFinished:
 		f.ok[p.Task] = f.ok[p.Task] || p.Class == release.ClassOK
-		f.finished[p.Key()] = p.Class
+		f.finished[fmt.Sprintf("%s.%d", p.Task, p.Attempt)] = p.Class
 		f.classes[string(p.Task)+"/"+string(p.Class)]++
 	case event.TaskConcluded:
 		if f.concluded[p.Task] == nil {
@@ -205,7 +209,7 @@ func (w *world) meddle() {
 	case 4:
 		w.store(testRun, event.GateResumed{Request: request})
 	case 5:
-		w.store(testRun, event.GateApproved{By: request})
+		w.store(testRun, approve(request))
 	case 6:
 		w.store(event.Fleet, event.PoolDrainRequested{Request: request, Pool: "linux"})
 	case 7:
@@ -280,7 +284,7 @@ func (w *world) settleDown() {
 		}
 	}
 	for i := range 8 {
-		w.store(testRun, event.GateApproved{By: fmt.Sprint("kind", i)})
+		w.store(testRun, approve(fmt.Sprint("kind", i)))
 	}
 	w.store(testRun, event.GateResumed{Request: "kind"})
 	w.store(event.Fleet, event.PoolDrainRequested{Request: "kind", Pool: "linux", Resume: true})

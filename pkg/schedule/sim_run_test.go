@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/test/property"
 )
 
 // TestMain makes ten thousand worlds the ordinary number; -rapid.checks asks for another.
@@ -45,7 +46,7 @@ func (r rapidTB) Fatalf(format string, a ...any) { r.t.Fatalf(format, a...) }
 // TestWorldsThatFailedOnce.
 func TestLaws(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		d := drawn{rt}
 		play(newWorld(rapidTB{t, rt}, d), d.roll("steps", 150))
 	})

@@ -386,7 +386,7 @@ func (w *world) finish(m *member) {
 	if ref.Run == testRun {
 		class = w.task(ref.Task).result(w.ran[ref.Task])
 	}
-	told := w.places[event.Event{Type: event.TypeTaskCancelRequested, Run: ref.Run, Key: event.TaskCancelRequested{Task: ref.Task, Attempt: ref.Attempt}.Key()}.Subject()]
+	told := w.places[event.Event{Type: event.TypeTaskCancelRequested, Run: ref.Run, Key: event.TaskCancelRequested{Task: ref.Task, Attempt: ref.Attempt, Pool: m.pool}.Key()}.Subject()]
 	if told {
 		class = release.ClassCancelled
 	}

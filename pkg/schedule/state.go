@@ -27,6 +27,7 @@ type State struct {
 	placed   bool               // something is known of places
 	revision uint64             // of leases, that the last decision has seen
 	places   *budget            // what waits for one
+	askedAll stamp              // when the table was last told which asks stand
 	leasing  map[*task]*leasing // whose places are being granted
 
 	lines    map[string]*line          // branches and pull requests
@@ -47,10 +48,16 @@ type State struct {
 	heard        []*executor // heartbeats since the last decision
 	wants        []*want     // made, not yet sent
 	timers       timers
-	seq          uint64 // the newest fact
-	clock        stamp  // of the newest fact
-	asked        stamp  // when it is to decide again
-	now          stamp  // of the last decision
+	doubts       []Doubt // that nobody has taken
+	seq          uint64  // the newest fact
+	clock        stamp   // of the newest fact
+	asked        stamp   // when it is to decide again
+	time         clock
+	now          stamp // of the last decision, by the stream's clock
+	began        stamp // the first decision
+	watching     stamp // since when it has looked without a gap
+	echo         echo
+	attended     stamp // when a scheduler, this one or another, was last known to decide
 }
 
 // New makes an empty state.
@@ -67,11 +74,11 @@ func New(cfg Config) *State {
 // Hears lists the facts that State is folded from; heartbeats come beside them.
 func Hears() []event.Type {
 	return union(lease.Hears(), []event.Type{
-		event.TypeChangeReceived, event.TypeChangeIgnored, event.TypeExecutorDraining, event.TypeRunPlanned, event.TypeRunRejected, event.TypeRunCancelRequested, event.TypeRunRetryRequested,
+		event.TypeChangeReceived, event.TypeChangeIgnored, event.TypeExecutorDraining, event.TypeRunPlanned, event.TypeRunRejected, event.TypeRunPermissionRequested, event.TypeRunCancelRequested, event.TypeRunRetryRequested,
 		event.TypeRunFinished, event.TypeTaskRequested, event.TypeTaskDispatched, event.TypeTaskAwaited, event.TypeTaskStarted,
 		event.TypeTaskFinished, event.TypeTaskDelayed, event.TypeTaskConcluded, event.TypeTaskCancelRequested,
 		event.TypeCandidateAssembled, event.TypeCandidateRejected, event.TypeGateOpened, event.TypeGateClosed,
-		event.TypeGateApproved, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationFailed,
+		event.TypeGateApproved, event.TypeEnvironmentApproved, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationFailed,
 		event.TypePublicationRetryRequested, event.TypeReleasePublished, event.TypeReleaseFailed,
 		event.TypePoolDrainRequested, event.TypeLimitSet,
 	})
@@ -86,7 +93,7 @@ func union(a, b []event.Type) []event.Type {
 // Says lists the types of the intents that Decide makes.
 func Says() []event.Type {
 	return union(lease.Says(), []event.Type{
-		event.TypeTaskDispatched, event.TypeTaskDelayed, event.TypeTaskConcluded, event.TypeTaskFinished,
+		event.TypeTaskDispatched, event.TypeTaskStarted, event.TypeTaskDelayed, event.TypeTaskConcluded, event.TypeTaskFinished,
 		event.TypeTaskCancelRequested, event.TypeGateOpened, event.TypeGateClosed, event.TypeRunFinished,
 		event.TypeRunCancelRequested,
 	})

@@ -32,7 +32,13 @@ func TestSuperseded(t *testing.T) {
 		"a pull request from the branch": {func(b *bench) {
 			b.store("old", topic(release.Push, "1111111111", "x"))
 			b.store("new", topic(release.PullRequest, "2222222222", "x"))
-		}, "old"},
+		}, ""},
+		"a push that the repository did not confirm": {func(b *bench) {
+			doubted := topic(release.Push, "2222222222", "x")
+			doubted.Trust = release.TrustUntrusted
+			b.store("old", topic(release.Push, "1111111111", "x"))
+			b.store("new", doubted)
+		}, ""},
 		"planned in the other order": {func(b *bench) {
 			b.store("old", received)
 			b.store("new", received, topic(release.Push, "2222222222", "x"))
@@ -98,6 +104,39 @@ func TestSuperseded(t *testing.T) {
 			t.Errorf("%s: %q is cancelled, want %q", name, stale, c.stale)
 		}
 	}
+}
+
+// TestRunsThatWaitForPermissionAreSuperseded: nobody can permit an old head. One that waits ends no run that goes on.
+func TestRunsThatWaitForPermissionAreSuperseded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Config{})
+	planned := func(commit string) event.RunPlanned {
+		p := topic(release.PullRequest, commit, "x")
+		p.Trust = release.TrustUntrusted
+		return p
+	}
+	waiting := func(commit string) event.RunPermissionRequested {
+		return event.RunPermissionRequested{Change: planned(commit).Change, Reason: "a fork"}
+	}
+	states := func(want map[release.RunID]string) {
+		t.Helper()
+		b.follow()
+		for run, state := range want {
+			if why := Explain(b.s, run, "", b.now); why.State != state {
+				t.Errorf("%s: %+v, want %s", run, why, state)
+			}
+		}
+	}
+	b.store("r1", event.ChangeReceived{Change: planned("1111111111").Change}, planned("1111111111"), requested("a"))
+	b.store("r2", event.ChangeReceived{Change: planned("2222222222").Change}, waiting("2222222222"))
+	states(map[release.RunID]string{"r1": "building", "r2": "unpermitted"})
+	b.store("r3", event.ChangeReceived{Change: planned("3333333333").Change}, waiting("3333333333"))
+	states(map[release.RunID]string{"r1": "building", "r2": "finished", "r3": "unpermitted"})
+	other := waiting("4444444444")
+	other.Change.Ref, other.Change.Number = "refs/pull/8/head", 8
+	b.store("r4", event.ChangeReceived{Change: other.Change}, other)
+	b.store("r3", planned("3333333333"), requested("a"))
+	states(map[release.RunID]string{"r1": "finished", "r3": "building", "r4": "unpermitted"})
 }
 
 // TestSupersededRunsEndAndCanBeRetried: each of a burst but the last ends as cancelled; the last goes on.

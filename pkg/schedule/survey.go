@@ -29,6 +29,10 @@ type Executor struct {
 	Draining bool      `json:"draining,omitempty"`
 	Reason   string    `json:"reason,omitempty"` // why it takes no more
 	Seen     time.Time `json:"seen,omitzero"`
+
+	Held    []string `json:"held,omitempty"`    // what commands are held back by
+	Missing []string `json:"missing,omitempty"` // what its machine cannot give of that
+	Refusal string   `json:"refusal,omitempty"` // why no untrusted change runs there
 }
 
 // Survey lists the pools that tasks or executors have named, by name.
@@ -45,6 +49,7 @@ func Survey(s *State) []Pool {
 		p.Executors = append(p.Executors, Executor{
 			Name: x.name, Host: x.beat.Host, Slots: int(x.beat.Slots), Running: len(x.running), Alive: s.alive(x),
 			Draining: s.leaving(x), Reason: s.leaves(x), Seen: x.seen.time(),
+			Held: x.beat.Isolation.Held, Missing: x.beat.Isolation.Missing, Refusal: x.beat.Isolation.Refusal,
 		})
 	}
 	slices.Sort(names)

@@ -56,12 +56,14 @@ type spec struct {
 	softFail bool
 	demand   demand
 	lane     *lane // where its tasks wait; nil until one does
+
+	environment string // that the plan names; "" for none
 }
 
 func (s *spec) equal(o *spec) bool {
 	return s.kind == o.kind && s.pool == o.pool && s.plan == o.plan && s.priority == o.priority &&
 		s.timeouts == o.timeouts && s.softFail == o.softFail && slices.Equal(s.retry, o.retry) &&
-		s.demand.equal(&o.demand)
+		s.environment == o.environment && s.demand.equal(&o.demand)
 }
 
 // past is what a task has behind it.
@@ -77,8 +79,13 @@ type attempt struct {
 	class      release.Class
 	reason     string
 	executor   *executor
+	pool       *pool // that it was dispatched to, of a task that is not known
 	artifacts  []release.Artifact
+	given      event.Inputs // fingerprint of what it was given; 0 when that is not known, or nothing
+	stale      bool         // it succeeded with other inputs than there are now
+	refused    mark         // nobody may start it any more
 	measured   []string
+	withdrawn  bool // by the scheduler, before it was started: the next one is no retry
 	dispatched mark
 	started    mark
 	finished   mark
@@ -174,18 +181,12 @@ func (t *task) trim() {
 
 func (a *attempt) running() bool { return a.started.set() && !a.finished.set() }
 
-func (a *attempt) ok() bool { return a.finished.set() && a.class == release.ClassOK }
-
-// success is the attempt that succeeded, or nil.
-func (t *task) success() *attempt {
-	all := t.attempts()
-	for i := range all {
-		if all[i].ok() {
-			return &all[i]
-		}
-	}
-	return nil
+// idle reports whether an attempt was given to its pool, and an executor may still start it.
+func (a *attempt) idle() bool {
+	return a.dispatched.set() && !a.started.set() && !a.refused.set() && !a.finished.set()
 }
+
+func (a *attempt) ok() bool { return a.finished.set() && a.class == release.ClassOK }
 
 // verdict is the conclusion that counts: one of the round that reset the task last, or a later one.
 func (t *task) verdict() *verdict {
@@ -217,7 +218,7 @@ func (t *task) before() int32 {
 // retry was asked for does not; nor does what an earlier round cancelled and ended only now.
 func (t *task) counts(a *attempt) bool {
 	switch {
-	case !a.finished.set(), a.n <= t.before(), a.finished.seq < t.since:
+	case !a.finished.set(), a.stale, a.withdrawn, a.n <= t.before(), a.finished.seq < t.since:
 		return false
 	default:
 		return a.class != release.ClassCancelled || !a.started.set() || a.started.seq > t.since
@@ -259,15 +260,4 @@ func (t *task) measured() []string {
 		}
 	}
 	return nil
-}
-
-// inputs are the artifacts of the tasks that t needs, as their successful attempts left them.
-func (t *task) inputs() []event.Produced {
-	var out []event.Produced
-	for _, n := range t.needs {
-		if a := n.success(); a != nil {
-			out = append(out, event.Produced{Task: n.id, Artifacts: a.artifacts})
-		}
-	}
-	return out
 }

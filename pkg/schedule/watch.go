@@ -8,28 +8,47 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// observe begins a decision. Silence is measured only while this scheduler watches: after its start, a sleep, or a step
-// of its clock, the measure begins anew.
+// observe begins a decision. Silence is measured only while this scheduler watches: after its start, a sleep, a step of its
+// clock, or a time in which it did not hear itself, the measure begins anew.
 func (s *State) observe(now stamp) {
 	back := now < s.now
 	asleep := s.now == 0 || back || now.since(s.now) > s.cfg.LostAfter
-	if s.asked != 0 && now.since(s.asked) > s.cfg.LostAfter {
-		s.overslept(now)
+	again := s.listen(now)
+	switch {
+	case s.now == 0:
+		s.begin(now)
+	case s.asked != 0 && now.since(s.asked) > s.cfg.LostAfter:
+		s.overslept(s.asked, now)
 	}
 	s.now = now
 	if back {
 		s.touchEverything() // alarms were set for a future that is farther away now
 	}
-	if asleep {
-		for _, x := range s.members() {
-			x.seen = now
-			for h := range x.running {
-				x.running[h] = now
-			}
-			s.hear(x)
+	if asleep || again {
+		s.watchAnew(again)
+	}
+}
+
+// begin notes the time in which no scheduler looked before this one.
+func (s *State) begin(now stamp) {
+	s.began = now
+	if now.since(s.attended) > s.cfg.LostAfter {
+		s.overslept(s.attended, now)
+	}
+}
+
+// watchAnew begins the measure of silence anew.
+func (s *State) watchAnew(again bool) {
+	s.watching = s.now
+	for _, x := range s.members() {
+		x.seen, x.awaited = s.now, x.awaited || again
+		for h := range x.running {
+			x.running[h] = s.now
 		}
+		s.hear(x)
 	}
 }
 
@@ -69,7 +88,7 @@ func (s *State) attend(x *executor) {
 		x.seen = s.now
 	}
 	if x.fresh {
-		x.fresh = false
+		x.fresh, x.awaited = false, false
 		s.compare(x)
 	}
 	for h, at := range x.running {
@@ -82,20 +101,17 @@ func (s *State) attend(x *executor) {
 
 // compare holds what an executor says that it runs against what it should run.
 func (s *State) compare(x *executor) {
-	strays := map[held]*stray(nil)
+	strays := map[event.AttemptRef]*stray(nil)
 	for _, ref := range x.beat.Running {
 		h, a := s.lookup(ref)
-		if a == nil {
-			continue
-		}
-		if _, right := x.running[h]; right {
+		if _, right := x.running[h]; a != nil && right {
 			x.running[h] = s.now
-		} else if a.finished.set() {
-			set(&strays, h, s.strayed(x, h, a))
+		} else if a == nil || a.finished.set() {
+			set(&strays, ref, s.strayed(x, ref, a))
 		}
 	}
-	for h, old := range x.strays {
-		if strays[h] == nil {
+	for ref, old := range x.strays {
+		if strays[ref] == nil {
 			old.want.drop()
 		}
 	}
@@ -111,19 +127,34 @@ func (s *State) lookup(ref event.AttemptRef) (held, *attempt) {
 	return held{t, ref.Attempt}, t.find(ref.Attempt)
 }
 
-// strayed tells an executor to stop what has ended without it, once it has had time to hear of the end.
-func (s *State) strayed(x *executor, h held, a *attempt) *stray {
-	y := x.strays[h]
+// strayed tells an executor to stop what has ended without it, once it has had time to hear of the end. Of a run that is
+// forgotten, or left the stream for the archive, nothing is known any more but that it ended; one whose first facts are on
+// their way is known before that is believed.
+func (s *State) strayed(x *executor, ref event.AttemptRef, a *attempt) *stray {
+	y := x.strays[ref]
 	if y == nil {
 		return &stray{since: s.now}
 	}
-	if a.stop.set() || s.now.since(y.since) < s.cfg.LostAfter {
+	wait, ended := s.cfg.LostAfter, "its run ended long ago"
+	switch {
+	case a != nil:
+		ended = "the attempt ended as " + string(a.class) + " without its executor"
+	case !s.forgotten[ref.Run]:
+		wait, ended = s.cfg.StopWithin, "nothing is known of it: its run ended long ago"
+	}
+	if a != nil && a.stop.set() || s.now.since(y.since) < wait {
 		return y
 	}
-	s.ask(&y.want, h.task.run, nil, event.TaskCancelRequested{
-		Task: h.task.id, Attempt: h.n, Reason: "the attempt ended as " + string(a.class) + " without its executor",
-	})
+	s.ask(&y.want, s.runOf(ref.Run), nil, event.TaskCancelRequested{Task: ref.Task, Attempt: ref.Attempt, Pool: x.pool.name, Reason: ended})
 	return y
+}
+
+// runOf is a run, or one of which only the name is known.
+func (s *State) runOf(id release.RunID) *run {
+	if r := s.runs[id]; r != nil {
+		return r
+	}
+	return newRun(id)
 }
 
 // review finds what follows from an executor's state: its slots, and attempts that are lost with it.
@@ -133,29 +164,28 @@ func (s *State) review(x *executor) {
 		slots = min(max(x.beat.Slots, 0), 1<<16)
 	}
 	if slots != x.slots {
-		x.pool.slots += slots - x.slots
+		s.staff(x.pool, slots-x.slots)
 		x.slots = slots
-		s.touchPool(x.pool)
 	}
 	if !s.alive(x) && len(x.running) == 0 {
 		s.dismiss(x)
 		return
 	}
-	s.wake(x, s.nextReview(x).plus(s.cfg.LostAfter))
+	s.wake(x, s.nextReview(x))
 }
 
-// nextReview touches the attempts that are adrift, and returns the moment whose silence is to be noticed next.
+// nextReview touches the attempts that are adrift, and returns when the next silence is to be noticed.
 func (s *State) nextReview(x *executor) stamp {
-	next := s.now
+	next := s.now.plus(s.cfg.LostAfter)
 	if s.alive(x) {
-		next = x.seen
+		next = x.seen.plus(s.silentAfter(x))
 	}
 	var adrift []*task
 	for h, at := range x.running {
-		if s.adrift(x, at) {
+		if s.adrift(x, h, at) {
 			adrift = append(adrift, h.task)
 		} else {
-			next = min(next, at)
+			next = min(next, max(at, 1).plus(s.disconnect(h.task, x)))
 		}
 	}
 	slices.SortFunc(adrift, func(a, b *task) int {
@@ -164,7 +194,7 @@ func (s *State) nextReview(x *executor) stamp {
 	for _, t := range adrift {
 		s.touch(t)
 	}
-	return next
+	return max(next, s.now.plus(s.cfg.LostAfter/4)) // a blind scheduler looks again
 }
 
 // dismiss takes an executor off the list. Should it live, its next heartbeat brings it back.
@@ -177,22 +207,22 @@ func (s *State) dismiss(x *executor) {
 func (s *State) alive(x *executor) bool { return x.beaten && !x.beat.Gone && !s.silent(x) }
 
 func (s *State) silent(x *executor) bool {
-	return x.seen != 0 && s.now.since(x.seen) >= s.cfg.LostAfter
+	return x.seen != 0 && s.hearing().since(x.seen) >= s.silentAfter(x)
 }
 
 // adrift reports whether nobody vouches for an attempt that an executor started.
-func (s *State) adrift(x *executor, at stamp) bool {
-	return x.beat.Gone || at != 0 && s.now.since(at) >= s.cfg.LostAfter
+func (s *State) adrift(x *executor, h held, at stamp) bool {
+	return x.beat.Gone || at != 0 && s.hearing().since(at) >= s.disconnect(h.task, x)
 }
 
 // lost says why an attempt counts as lost, or "".
 func (s *State) lost(t *task, a *attempt) string {
 	x := a.executor
 	at := x.running[held{t, a.n}]
-	if !s.adrift(x, at) {
+	if !s.adrift(x, held{t, a.n}, at) {
 		return ""
 	}
-	switch since := s.now.since(at).Round(time.Millisecond); {
+	switch since := s.hearing().since(at).Round(time.Millisecond); {
 	case x.beat.Gone:
 		return fmt.Sprintf("executor %s ended without a result", x.name)
 	case s.silent(x):
@@ -210,12 +240,12 @@ type gap struct {
 }
 
 // overslept notes a gap.
-func (s *State) overslept(now stamp) {
+func (s *State) overslept(from, now stamp) {
 	const kept = 64
 	if len(s.gaps) == kept {
 		s.gaps = slices.Delete(s.gaps, 0, 1)
 	}
-	s.gaps = append(s.gaps, gap{s.asked, now.since(s.asked)})
+	s.gaps = append(s.gaps, gap{from, now.since(from)})
 	s.touchEverything()
 }
 
@@ -223,9 +253,7 @@ func (s *State) overslept(now stamp) {
 func (s *State) missed(since stamp) time.Duration {
 	var out time.Duration
 	for _, g := range s.gaps {
-		if g.at >= since {
-			out += g.took
-		}
+		out += max(0, min(g.took, g.at.plus(g.took).since(since)))
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
@@ -27,12 +28,22 @@ type Service struct {
 	Routes []bus.Route
 	Loops  []Loop
 	HTTP   []Endpoint
+
+	Pool     string       // of an executor: it is a part of its identity, and of all that it says
+	Reads    []event.Type // facts that it looks up, beside what it hears and says
+	Follows  []event.Type // facts that a route reads in their order, beside what it hears
+	Asks     []string     // topics that it asks others about
+	Answers  []string     // topics that it answers
+	ReadLogs bool         // it reads what tasks print
+	Operates bool         // it looks at the streams, and replays dead letters
+	Bus      *bus.Bus     // its own connection; that of the process when nil
 }
 
 // Loop is work that no single event starts: following a stream, polling a forge, beating a heart. It runs until ctx
 // ends; an error before that is logged and the loop starts again after a pause.
 type Loop struct {
 	Name  string
+	Pool  string // that it speaks for; the service's own when empty
 	Hears []event.Type
 	Says  []event.Type
 	Run   func(ctx context.Context) error
@@ -41,6 +52,7 @@ type Loop struct {
 // Endpoint is a part of the service's HTTP side; Pattern is http.ServeMux's.
 type Endpoint struct {
 	Pattern string
+	Rule    access.Rule // who may; without one only operators
 	Handler http.Handler
 }
 
@@ -52,6 +64,7 @@ type Deps struct {
 	Registry prometheus.Registerer
 	Now      func() time.Time
 	Instance string                            // of this process, a token: "host-4f2a"
+	Gate     *access.Gate                      // before every endpoint
 	Secret   func(name string) (string, error) // the value of a named secret or variable of the installation
 }
 
@@ -108,7 +121,11 @@ func Run(ctx context.Context, deps Deps, health *Health, services ...Service) er
 }
 
 func serveRoute(ctx context.Context, deps Deps, s Service, r bus.Route) error {
-	if err := deps.Bus.Serve(ctx, s.Name, deps.Source(s.Name), r); err != nil {
+	b := deps.Bus
+	if s.Bus != nil {
+		b = s.Bus
+	}
+	if err := b.Serve(ctx, s.Name, deps.Source(s.Name), r); err != nil {
 		return fmt.Errorf("cannot serve %s/%s: %w", s.Name, r.Name, err)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/test/property"
 )
 
 const (
@@ -263,7 +264,7 @@ func TestBounds(t *testing.T) {
 
 // However a stream is cut into reads, the commit is found, and so is another commit that stands alone.
 func TestSearchFindsAnywhere(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		before := rapid.StringMatching(`[ -~]{0,200}`).Draw(t, "before")
 		fill := strings.Repeat("-", rapid.SampledFrom([]int{0, 1, 64<<10 - 300, 64<<10 - 60, 64<<10 - 20, 64 << 10}).Draw(t, "fill"))
 		after := rapid.SampledFrom([]string{"", "z", "\n", "abc", digest}).Draw(t, "after")

@@ -87,7 +87,7 @@ func (c *checker) index() (layout, error) {
 		if err != nil {
 			return layout{}, err
 		}
-		name := cleanName(h.Name)
+		name := path.Clean(h.Name) // as the publisher reads it: "/index.json" is no file of a layout
 		if h.Typeflag == tar.TypeReg && h.Size <= c.size-offset && inLayout(name) {
 			l.at[name] = span{offset, h.Size}
 		}

@@ -63,8 +63,20 @@ func openSQLite(u *url.URL) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(u.Path), 0o750); err != nil {
 		return nil, fault.New(fault.Transient, "cannot open database %s: %w", u.Redacted(), err)
 	}
+	if err := private(u.Path); err != nil {
+		return nil, fault.New(fault.Transient, "cannot open database %s: %w", u.Redacted(), err)
+	}
 	options := url.Values{"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "journal_size_limit(67108864)"}}
 	return open(sqliteDialect(), sqliteName(u.Path, options, "_txlock", "immediate"), sqliteName(u.Path, options, "_pragma", "query_only(1)"))
+}
+
+// private makes the file, or closes it to other accounts. SQLite gives its journals the mode of the database.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
 func sqliteName(path string, options url.Values, key, value string) string {

@@ -30,6 +30,7 @@ type Forge struct {
 
 	mu       sync.Mutex
 	statuses map[string][]Status // by commit
+	pulls    map[string]any      // by "owner/name#1"
 	answers  map[string]int      // by commit: the status that its push's webhook was answered with; 0 for no answer
 }
 
@@ -44,7 +45,7 @@ type Status struct {
 // NewForge makes a forge that keeps its repositories in dir. url is where Handler is served; hook is where webhooks go,
 // signed with the secret.
 func NewForge(dir, url, hook, secret string) *Forge {
-	return &Forge{dir: dir, url: url, hook: hook, secret: secret, statuses: map[string][]Status{}, answers: map[string]int{}}
+	return &Forge{dir: dir, url: url, hook: hook, secret: secret, statuses: map[string][]Status{}, pulls: map[string]any{}, answers: map[string]int{}}
 }
 
 // Create makes an empty repository "owner/name".
@@ -93,8 +94,31 @@ func (f *Forge) path(repo string) string {
 func (f *Forge) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/repos/{owner}/{name}/statuses/{commit}", f.takeStatus)
+	mux.HandleFunc("GET /api/v1/repos/{owner}/{name}/pulls/{number}", f.tellPull)
+	mux.HandleFunc("GET /api/v1/repos/{owner}/{name}/collaborators/{who}/permission", tellPermission)
 	mux.HandleFunc("/", f.serveGit)
 	return mux
+}
+
+// tellPull gives out a pull request as it was opened.
+func (f *Forge) tellPull(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	pull := f.pulls[r.PathValue("owner")+"/"+r.PathValue("name")+"#"+r.PathValue("number")]
+	f.mu.Unlock()
+	if pull == nil {
+		http.NotFound(w, r)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(pull)
+}
+
+// tellPermission says that the one person of this world may write.
+func tellPermission(w http.ResponseWriter, r *http.Request) {
+	permission := "none"
+	if r.PathValue("who") == person()["login"] {
+		permission = "write"
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"permission": permission})
 }
 
 func (f *Forge) takeStatus(w http.ResponseWriter, r *http.Request) {
@@ -200,14 +224,17 @@ func (f *Forge) OpenPullRequest(ctx context.Context, repo string, n int, branch,
 	if _, err := f.git(ctx, f.path(repo), "update-ref", fmt.Sprintf("refs/pull/%d/head", n), head); err != nil {
 		return err
 	}
+	pull := map[string]any{
+		"id": n, "number": n, "title": title, "state": "open", "user": person(), "merged": false, "mergeable": false,
+		"html_url": fmt.Sprintf("%s/%s/pulls/%d", f.url, repo, n), "merge_base": base,
+		"head": map[string]any{"label": branch, "ref": branch, "sha": head, "repo_id": 1, "repo": f.repository(repo)},
+		"base": map[string]any{"label": "master", "ref": "master", "sha": base, "repo_id": 1, "repo": f.repository(repo)},
+	}
+	f.mu.Lock()
+	f.pulls[fmt.Sprintf("%s#%d", repo, n)] = pull
+	f.mu.Unlock()
 	_, err = f.deliver(ctx, "pull_request", map[string]any{
-		"action": "opened", "number": n, "repository": f.repository(repo), "sender": person(),
-		"pull_request": map[string]any{
-			"id": n, "number": n, "title": title, "state": "open", "user": person(), "merged": false, "mergeable": false,
-			"html_url": fmt.Sprintf("%s/%s/pulls/%d", f.url, repo, n), "merge_base": base,
-			"head": map[string]any{"label": branch, "ref": branch, "sha": head, "repo_id": 1, "repo": f.repository(repo)},
-			"base": map[string]any{"label": "master", "ref": "master", "sha": base, "repo_id": 1, "repo": f.repository(repo)},
-		},
+		"action": "opened", "number": n, "repository": f.repository(repo), "sender": person(), "pull_request": pull,
 	})
 	return err
 }

@@ -53,7 +53,7 @@ func (x *exporter) exportCandidate(ctx context.Context, r *run, id, document rel
 	change := r.planned.Change
 	m := manifest{
 		Project: change.Project, Repo: change.Repo, Branch: change.Branch, Run: r.id, Commit: change.Commit,
-		Candidate: c.ID, Planned: r.at, Home: home,
+		Candidate: c.ID, Planned: r.at, Pushed: r.pushed, Home: home,
 	}
 	for _, f := range files {
 		m.list(f)

@@ -3,6 +3,7 @@ package exporter
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // directory is a destination in a file system. A file is written aside, synced and renamed; nothing leaves the directory,
@@ -58,7 +60,7 @@ func (d *directory) put(ctx context.Context, name string, f file) error {
 		info, err := root.Lstat(name)
 		switch {
 		case err == nil && info.Mode().IsRegular() && info.Size() == f.size:
-			return nil
+			return d.same(ctx, root, name, f)
 		case err == nil:
 			return fault.New(fault.Conflict, "cannot write %s: a %s of %d bytes is there, expected nothing or the file of %d bytes",
 				d.location(name), info.Mode().Type(), info.Size(), f.size)
@@ -72,6 +74,28 @@ func (d *directory) put(ctx context.Context, name string, f file) error {
 		defer func() { _ = from.Close() }()
 		return d.write(ctx, root, name, from, root.Rename)
 	})
+}
+
+// same looks that a file which is there has the bytes that were to be written: the size alone says nothing.
+func (d *directory) same(ctx context.Context, root *os.Root, name string, f file) error {
+	there, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = there.Close() }()
+	return sameBytes(d.location(name), ended{ctx, there}, f)
+}
+
+// sameBytes reads what is there to its end and compares its digest.
+func sameBytes(where string, there io.Reader, f file) error {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, there); err != nil {
+		return err
+	}
+	if got := release.DigestFrom(sum.Sum(nil)); got != f.digest {
+		return fault.New(fault.Conflict, "cannot write %s: a file with digest %s is there, expected nothing or the one with %s", where, got, f.digest)
+	}
+	return nil
 }
 
 // write writes a file aside and gives it its name by rename or link.

@@ -72,7 +72,15 @@ func (o *objects) there(ctx context.Context, name string, f file) (bool, error) 
 		return false, fault.New(fault.Conflict, "cannot write %s: an object of %d bytes (%s) is there, expected nothing or the one of %d bytes (%s)",
 			o.location(name), info.Size, digest, f.size, f.digest)
 	}
-	return true, nil
+	if noted {
+		return true, nil
+	}
+	rc, _, err := o.bucket.Get(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = rc.Close() }()
+	return true, sameBytes(o.location(name), rc, f)
 }
 
 func (o *objects) claim(ctx context.Context, name string, text []byte) ([]byte, error) {

@@ -253,7 +253,7 @@ func testLead(t *testing.T, k kept) {
 func testLeadAtOnce(t *testing.T, k kept) {
 	var all sync.WaitGroup
 	for i := range 6 {
-		m := manifest{Repo: "r", Home: fmt.Sprintf("many/%d", i), Planned: time.Unix(int64(1000+i), 0).UTC()}
+		m := manifest{Repo: "r", Home: fmt.Sprintf("many/%d", i), Planned: time.Unix(int64(1000+i), 0).UTC(), Pushed: uint64(1000 + i)}
 		all.Go(func() {
 			for {
 				err := leading(t, k, m, func(now []byte) (bool, error) { yes, _, err := replaces(m, now); return yes, err })

@@ -57,7 +57,7 @@ func (x *exporter) latest(ctx context.Context, d *bus.Delivery[event.GateOpened]
 // releases; a gate that opened for what may not is an error, and not a reason to do it too.
 func mayLead(r *run) (leads bool, why string, err error) {
 	change, policy := r.planned.Change, r.planned.Release
-	if ok, why := policy.Allows(change); !ok || !change.Trusted() {
+	if ok, why := policy.Allows(change); !ok || r.planned.Trust != release.TrustRelease {
 		return false, "", fault.New(fault.Denied, "cannot make run %s of %s the latest although its gate opened: %s", r.id, change.Ref, why)
 	}
 	switch {
@@ -69,8 +69,8 @@ func mayLead(r *run) (leads bool, why string, err error) {
 	return true, "", nil
 }
 
-// replaces reports whether a manifest takes the place of the one that latest/ leads to now. A run that was planned before
-// that one's does not: its tests may only have taken longer.
+// replaces reports whether a manifest takes the place of the one that latest/ leads to now. A run that was pushed before
+// that one does not: its tests may only have taken longer.
 func replaces(m manifest, text []byte) (bool, string, error) {
 	if text == nil {
 		return true, "", nil
@@ -84,8 +84,8 @@ func replaces(m manifest, text []byte) (bool, string, error) {
 		return false, "", fault.New(fault.Conflict,
 			"cannot replace latest/: it belongs to project %q of %s, not to project %q of %s; give each project a destination of its own (projects)",
 			now.Project, now.Repo, m.Project, m.Repo)
-	case now.Planned.After(m.Planned):
-		return false, "it leads to commit " + string(now.Commit) + ", which was planned later", nil
+	case now.Pushed > m.Pushed:
+		return false, "it leads to commit " + string(now.Commit) + ", which was pushed later", nil
 	}
 	return true, "", nil
 }

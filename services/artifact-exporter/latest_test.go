@@ -32,24 +32,30 @@ func TestMayLead(t *testing.T) {
 		"tag that does not match":  {release.Change{Kind: release.Tag, Ref: "refs/tags/x"}, policy, false, fault.Denied},
 		"master, without a policy": {release.Change{Kind: release.Push, Branch: "master"}, release.ReleasePolicy{}, false, fault.Denied},
 	} {
-		leads, why, err := mayLead(&run{planned: event.RunPlanned{Change: test.change, Release: test.policy}})
+		leads, why, err := mayLead(&run{planned: event.RunPlanned{Change: test.change, Release: test.policy, Trust: release.TrustRelease}})
 		if leads != test.leads || fault.Of(err) != test.fault {
 			t.Errorf("%s: mayLead = %t, %q, %v; want %t and an error of kind %q", name, leads, why, err, test.leads, test.fault)
+		}
+		for _, trust := range []release.Trust{"", release.TrustUntrusted, release.TrustTrusted} {
+			leads, _, err := mayLead(&run{planned: event.RunPlanned{Change: test.change, Release: test.policy, Trust: trust}})
+			if leads || !fault.Is(err, fault.Denied) {
+				t.Errorf("%s at trust %q: mayLead = %t, %v; want a refusal", name, trust, leads, err)
+			}
 		}
 	}
 }
 
 func TestReplaces(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
-	m := manifest{Project: "p", Repo: "r", Commit: commitA, Planned: at}
+	m := manifest{Project: "p", Repo: "r", Commit: commitA, Planned: at, Pushed: 7}
 	for name, test := range map[string]struct {
 		now   func(*manifest)
 		yes   bool
 		fault fault.Kind
 	}{
 		"itself":          {func(*manifest) {}, true, ""},
-		"an earlier one":  {func(n *manifest) { n.Planned = at.Add(-time.Nanosecond) }, true, ""},
-		"a later one":     {func(n *manifest) { n.Planned = at.Add(time.Nanosecond) }, false, ""},
+		"an earlier one":  {func(n *manifest) { n.Pushed, n.Planned = 6, at.Add(time.Hour) }, true, ""},
+		"a later one":     {func(n *manifest) { n.Pushed, n.Planned = 8, at.Add(-time.Hour) }, false, ""},
 		"another project": {func(n *manifest) { n.Project = "q" }, false, fault.Conflict},
 		"another repo":    {func(n *manifest) { n.Repo = "s" }, false, fault.Conflict},
 	} {

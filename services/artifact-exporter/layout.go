@@ -89,7 +89,8 @@ type manifest struct {
 	Run       release.RunID  `json:"run"`
 	Commit    release.Commit `json:"commit"`
 	Candidate release.Digest `json:"candidate"`
-	Planned   time.Time      `json:"planned"` // when the run was planned: of two the later is the latest
+	Planned   time.Time      `json:"planned"` // when the run was planned
+	Pushed    uint64         `json:"pushed"`  // where its change stands in the stream: of two the later is the latest
 	Home      string         `json:"home"`    // the folder, below the destination
 	Files     []listed       `json:"files"`
 }

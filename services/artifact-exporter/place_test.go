@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/blob/bucket"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/test/property"
 )
 
 const commitA = release.Commit("4f2a9c1d00112233445566778899aabbccddeeff")
@@ -74,7 +75,7 @@ func drawChange(t *rapid.T) release.Change {
 // Whatever branches, tags, tasks and files are called: every name is one that all stores take, no name is a directory of
 // another, only latest/ is below latest/, and what differs does not meet.
 func TestNamesNeverMeet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		seen := map[string]string{} // name → what it is for
 		add := func(name, what string) {
 			if err := bucket.CheckName(name); err != nil {
@@ -147,7 +148,7 @@ func drawKept(t *rapid.T) []keptArtifact {
 
 // Two branches that differ are two places.
 func TestLinesAreDifferent(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		one, two := drawChange(t), drawChange(t)
 		one.Kind, two.Kind = release.Push, release.Push
 		one.Ref, two.Ref, one.Number, two.Number, one.Commit, two.Commit = "", "", 0, 0, commitA, commitA

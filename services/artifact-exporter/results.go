@@ -47,7 +47,7 @@ func (x *exporter) results(ctx context.Context, d *bus.Delivery[event.RunFinishe
 	if err != nil {
 		return err
 	}
-	finished, err := x.finished(ctx, d.Event)
+	finished, err := x.finished(ctx, r, d.Event)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (x *exporter) addAttempts(ctx context.Context, r *run, home string, attempt
 
 // finished reads the attempts that had ended when the run did, in their order. Later ones belong to another round; so
 // the summary is the same whenever it is written.
-func (x *exporter) finished(ctx context.Context, end event.Event) ([]event.TaskFinished, error) {
+func (x *exporter) finished(ctx context.Context, r *run, end event.Event) ([]event.TaskFinished, error) {
 	if end.Seq == 0 { // replayed from the dead letters
 		stored, err := x.deps.Bus.Get(ctx, end.Subject())
 		if err != nil {
@@ -122,7 +122,7 @@ func (x *exporter) finished(ctx context.Context, end event.Event) ([]event.TaskF
 			return nil, err
 		}
 		for _, e := range batch.Events {
-			if t, ok := e.Data.(event.TaskFinished); ok && e.Seq < end.Seq {
+			if t, ok := e.Data.(event.TaskFinished); ok && e.Seq < end.Seq && r.pools[t.Task] == t.Pool {
 				out = append(out, t)
 			}
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/sluiceci/sluice/pkg/blob"
+	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
@@ -25,7 +27,9 @@ type run struct {
 	id      release.RunID
 	planned event.RunPlanned
 	at      time.Time // when it was planned, by the stream's clock; of a rerun, when what it makes again was
+	pushed  uint64    // the place of its change in the stream: the order of runs; of a rerun, that of what it makes again
 	kinds   map[release.TaskID]release.TaskKind
+	pools   map[release.TaskID]string // what another pool says of a task is not kept
 }
 
 // runs remembers the runs that were looked up last.
@@ -84,25 +88,37 @@ func (r *runs) load(ctx context.Context, id release.RunID) (*run, error) {
 	for _, t := range p.Tasks {
 		kinds[t.ID] = t.Kind
 	}
-	at, err := r.age(ctx, planned.Change, e.Stored)
-	return &run{id: id, planned: planned, at: at, kinds: kinds}, err
+	at, pushed, err := r.age(ctx, id, planned.Change, e)
+	return &run{id: id, planned: planned, at: at, pushed: pushed, kinds: kinds, pools: p.Pools()}, err
 }
 
-// age is when what a run does was planned. A rerun does what an earlier run did: it is as old as that, so that the rerun of
-// an old commit does not come after a newer commit.
-func (r *runs) age(ctx context.Context, c release.Change, planned time.Time) (time.Time, error) {
-	if c.RerunOf == "" {
-		return planned.UTC(), nil
+// age is when what a run does was planned, and where its change stands in the stream: plans are made in any order, and the
+// order of pushes is what counts. A rerun does what an earlier run did: it is as old as that, so that the rerun of an old commit
+// does not come after a newer commit.
+func (r *runs) age(ctx context.Context, id release.RunID, c release.Change, planned event.Event) (time.Time, uint64, error) {
+	if c.RerunOf != "" {
+		first, err := r.get(ctx, c.RerunOf)
+		if err != nil {
+			return time.Time{}, 0, err
+		}
+		return first.at, first.pushed, nil
 	}
-	first, err := r.get(ctx, c.RerunOf)
-	if err != nil {
-		return time.Time{}, err
+	received, err := r.deps.Bus.Get(ctx, event.Root(id, Name, r.deps.Now(), event.ChangeReceived{Change: c}).Subject())
+	switch {
+	case bus.Empty(err):
+		return planned.Stored.UTC(), planned.Seq, nil
+	case err != nil:
+		return time.Time{}, 0, fault.As(fault.Transient, err)
 	}
-	return first.at, nil
+	return planned.Stored.UTC(), received.Seq, nil
 }
 
-// find looks a run up and says whether this destination keeps things of its project.
+// find looks a run up and says whether this destination keeps things of its project. The runs in which places are cleaned and
+// checked are of no change and have no plan: nothing of them is kept.
 func (x *exporter) find(ctx context.Context, id release.RunID) (*run, bool, error) {
+	if strings.HasPrefix(string(id), release.PlaceRuns) {
+		return nil, false, nil
+	}
 	r, err := x.runs.get(ctx, id)
 	if err != nil {
 		return nil, false, err

@@ -25,8 +25,8 @@ type Config struct {
 // New makes the service. It opens its destinations but does not talk to them: it starts while they are down.
 func New(config Config, deps service.Deps) (service.Service, error) {
 	s := service.Service{
-		Name: Name,
-		Doc:  "what runs left → <branch>/<commit>/… and latest/ at each destination",
+		Name: Name, Bus: deps.Bus, Follows: []event.Type{event.TypeTaskFinished},
+		Doc: "what runs left → <branch>/<commit>/… and latest/ at each destination",
 	}
 	taken := map[string]bool{}
 	for _, c := range config.Destinations {

@@ -82,6 +82,28 @@ func TestRunThatWasNeverPlanned(t *testing.T) {
 	}
 }
 
+// TestPlacesLeaveNothing: the cleaning and the health check of a place are attempts of no plan, and no dead letters.
+func TestPlacesLeaveNothing(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	w := newWorld(t, dir)
+	w.start()
+	for _, task := range []release.TaskID{"clean-1", "check-1"} {
+		w.say(release.PlaceRuns+"lab-rack-1", event.TaskFinished{
+			Task: task, Attempt: 1, Pool: "lab", Outcome: release.Success, Class: release.ClassOK, Log: w.blob("cleaned"),
+		})
+	}
+	good := story{change: push("master", "a"), text: "the release"}
+	good.tell(w)
+	w.exported(3)
+	if letters, err := w.bus.DeadLetters(t.Context(), 0, 100); err != nil || len(letters) != 0 {
+		t.Errorf("dead letters %v, %v", letters, err)
+	}
+	if places, err := filepath.Glob(filepath.Join(path, "*", "*", "results", "c*")); err != nil || len(places) != 0 {
+		t.Errorf("the destination has %v, %v; want nothing of places", places, err)
+	}
+}
+
 func readManifest(t *testing.T, dir string) (m manifest) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))

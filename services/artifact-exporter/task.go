@@ -12,7 +12,7 @@ import (
 // task keeps the result and the log of an attempt as soon as it ends: a run may last for days.
 func (x *exporter) task(ctx context.Context, d *bus.Delivery[event.TaskFinished]) error {
 	r, wanted, err := x.find(ctx, d.Event.Run)
-	if err != nil || !wanted {
+	if err != nil || !wanted || r.pools[d.Data.Task] != d.Data.Pool {
 		return err
 	}
 	home, err := x.home(ctx, r)

@@ -142,8 +142,8 @@ func (s story) run() release.RunID { return s.change.RunID() }
 // plan says the plan, and the attempts.
 func (s story) plan(w *world) {
 	w.Helper()
-	p := plan.Plan{Change: s.change, Tasks: []plan.Task{{ID: "build", Kind: release.Build}, {ID: "smoke", Kind: release.Test}}}
-	w.say(s.run(), event.RunPlanned{Change: s.change, Plan: w.json(p), Release: release.ReleasePolicy{Branch: "master"}})
+	p := plan.Plan{Change: s.change, Tasks: []plan.Task{{ID: "build", Pool: "linux", Kind: release.Build}, {ID: "smoke", Pool: "linux", Kind: release.Test}}}
+	w.say(s.run(), event.RunPlanned{Change: s.change, Plan: w.json(p), Release: release.ReleasePolicy{Branch: "master"}, Trust: release.TrustRelease})
 }
 
 func (s story) wheel(w *world) release.Artifact {
@@ -156,7 +156,7 @@ func (s story) build(w *world) {
 	w.Helper()
 	c := release.NewCandidate(s.run(), s.change.Commit, []release.Artifact{s.wheel(w)})
 	w.say(s.run(),
-		event.TaskFinished{Task: "build", Attempt: 1 + s.round, Outcome: release.Success, Class: release.ClassOK, Artifacts: []release.Artifact{s.wheel(w)}},
+		event.TaskFinished{Task: "build", Attempt: 1 + s.round, Pool: "linux", Outcome: release.Success, Class: release.ClassOK, Artifacts: []release.Artifact{s.wheel(w)}},
 		event.CandidateAssembled{Round: s.round, Candidate: c.ID, Blob: w.json(c), Commit: c.Commit, Artifacts: 1})
 }
 
@@ -164,6 +164,7 @@ func (s story) test(w *world) {
 	w.Helper()
 	report := release.Artifact{Name: "report.xml", Type: "report", Task: "smoke", Digest: w.blob("<testsuite/>"), Size: 12}
 	w.say(s.run(), event.TaskFinished{
+		Pool: "linux",
 		Task: "smoke", Attempt: 1 + s.round, Outcome: release.Success, Class: release.ClassOK, Log: w.blob("log of " + s.text), Files: w.blob("files of " + s.text),
 		Artifacts: []release.Artifact{report},
 	})

@@ -69,6 +69,9 @@ func failures(said []event.Payload) (out []string) {
 		switch p := p.(type) {
 		case event.ChangeIgnored:
 			out = append(out, p.Reason)
+		case event.RunPermissionRequested:
+			out = append(out, fmt.Sprintf("it waits for permission, since the change is untrusted (%s): look at commit %s, and say /ok-to-test %[2]s",
+				p.Reason, p.Change.Commit.Short()))
 		case event.RunRejected:
 			for _, problem := range p.Problems {
 				out = append(out, problemLine(problem))

@@ -110,7 +110,8 @@ func (f *fetcher) ask(ctx context.Context, w *wait) error {
 // builder has it.
 func (f *fetcher) over(ctx context.Context, ref event.AttemptRef) (bool, error) {
 	for _, said := range []event.Payload{
-		event.TaskFinished{Task: ref.Task, Attempt: ref.Attempt}, event.TaskStarted{Task: ref.Task, Attempt: ref.Attempt},
+		event.TaskFinished{Task: ref.Task, Attempt: ref.Attempt, Pool: release.FetchPool},
+		event.TaskStarted{Task: ref.Task, Attempt: ref.Attempt, Pool: release.FetchPool},
 	} {
 		_, err := f.deps.Bus.Get(ctx, event.Root(ref.Run, Name, f.deps.Now(), said).Subject())
 		if !bus.Empty(err) {

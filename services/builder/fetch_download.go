@@ -56,7 +56,8 @@ func (f *fetcher) obey(ctx context.Context, ref event.AttemptRef) {
 		case <-time.After(lookEvery):
 		}
 		for _, order := range []event.Payload{
-			event.TaskCancelRequested{Task: ref.Task, Attempt: ref.Attempt}, event.TaskFinished{Task: ref.Task, Attempt: ref.Attempt},
+			event.TaskCancelRequested{Task: ref.Task, Attempt: ref.Attempt, Pool: release.FetchPool},
+			event.TaskFinished{Task: ref.Task, Attempt: ref.Attempt, Pool: release.FetchPool},
 		} {
 			e, err := f.deps.Bus.Get(ctx, event.Root(ref.Run, Name, f.deps.Now(), order).Subject())
 			if err != nil {

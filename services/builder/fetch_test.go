@@ -113,7 +113,7 @@ func all[P event.Payload](s *shop, run release.RunID, n int) (out []P) {
 func TestFetchIsOverWhenTheSchedulerSaysSo(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]event.Payload{
-		"its time is over": event.TaskFinished{Task: "wheel", Attempt: 1, Class: release.ClassInfraTimeout, Outcome: release.Error, ExitCode: release.ExitAbsent},
+		"its time is over": event.TaskFinished{Task: "wheel", Attempt: 1, Pool: release.FetchPool, Class: release.ClassInfraTimeout, Outcome: release.Error, ExitCode: release.ExitAbsent},
 		"it is cancelled":  event.TaskConcluded{Task: "wheel", Attempts: 1, Outcome: release.Cancelled, Class: release.ClassCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestFetchStopsWhenToldTo(t *testing.T) {
 			run, _ := s.fetches(fetching(server.URL+"/tiny.whl", ""), 1)
 			await[event.TaskStarted](s, run)
 			if class == release.ClassCancelled {
-				s.say(run, event.TaskCancelRequested{Task: "wheel", Attempt: 1, Reason: "enough"})
+				s.say(run, event.TaskCancelRequested{Task: "wheel", Attempt: 1, Pool: release.FetchPool, Reason: "enough"})
 			} else {
 				closeIt()
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/planner"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -58,7 +59,7 @@ func skipped(p *plan.Plan) string {
 func TestJailedTestsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.open(Config{Dialects: map[string]plan.Dialect{"stub": stub{}}})
+	s.open(Config{Planner: planner.Here{Dialects: map[string]plan.Dialect{"stub": stub{}}}})
 	push := s.commit(map[string]string{"sluice.yaml": twoTests, "suite.txt": "x"})
 	manual := func(nonce string, parameters map[string]string) release.Change {
 		c := push

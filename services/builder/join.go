@@ -33,9 +33,9 @@ type joined struct {
 
 type joinedTask struct {
 	build, softFail bool
-	name            string
-	succeeded       bool
-	artifacts       []release.Artifact
+	name, pool      string
+	known           bool                          // it was requested: its pool is known
+	results         map[string]release.Completion // its success that counts, by the pool that says so
 	concluded       map[int32]event.TaskConcluded // by round
 }
 
@@ -54,11 +54,13 @@ func (j joins) apply(e event.Event) {
 		run.retry(p.Request)
 	case event.TaskRequested:
 		run.change(p.Task, func(t *joinedTask) {
-			t.build, t.softFail, t.name = p.Kind != release.Test, p.SoftFail, p.Name
+			t.build, t.softFail, t.name, t.pool, t.known = p.Kind != release.Test, p.SoftFail, p.Name, p.Pool, true
 		})
 	case event.TaskFinished:
-		if p.Outcome == release.Success {
-			run.change(p.Task, func(t *joinedTask) { t.succeeded, t.artifacts = true, p.Artifacts })
+		if p.Succeeded() {
+			run.change(p.Task, func(t *joinedTask) {
+				t.results[p.Pool] = t.results[p.Pool].Counting(release.Completion{Seq: e.Seq, Attempt: p.Attempt, Artifacts: p.Artifacts})
+			})
 		}
 	case event.TaskConcluded:
 		run.change(p.Task, func(t *joinedTask) { t.concluded[p.Round] = p })
@@ -82,7 +84,7 @@ func (r *joined) retry(request string) {
 func (r *joined) change(id release.TaskID, change func(*joinedTask)) {
 	t := r.tasks[id]
 	if t == nil {
-		t = &joinedTask{concluded: map[int32]event.TaskConcluded{}}
+		t = &joinedTask{concluded: map[int32]event.TaskConcluded{}, results: map[string]release.Completion{}}
 		r.tasks[id] = t
 	}
 	before := t.ended(r.round)
@@ -90,9 +92,17 @@ func (r *joined) change(id release.TaskID, change func(*joinedTask)) {
 	r.ended += t.ended(r.round) - before
 }
 
+// succeeded reports whether the pool that the task was given to says that it succeeded, and what it left: the first success
+// in the stream, which is also what tests are given. What another pool says of it does not count.
+func (t *joinedTask) succeeded() ([]release.Artifact, bool) {
+	success, said := t.results[t.pool]
+	return success.Artifacts, said && t.known
+}
+
 // ended is 1 for a build that has ended in a round.
 func (t *joinedTask) ended(round int32) int32 {
-	if _, gaveUp := t.concluded[round]; t.build && (t.succeeded || gaveUp) {
+	_, succeeded := t.succeeded()
+	if _, gaveUp := t.concluded[round]; t.build && (succeeded || gaveUp) {
 		return 1
 	}
 	return 0
@@ -128,10 +138,11 @@ func (r *joined) complete() (complete, bool) {
 	for _, id := range slices.Sorted(maps.Keys(r.tasks)) {
 		t := r.tasks[id]
 		concluded, gaveUp := t.concluded[r.round]
+		artifacts, succeeded := t.succeeded()
 		switch {
 		case !t.build:
-		case t.succeeded:
-			c.artifacts = append(c.artifacts, t.artifacts...)
+		case succeeded:
+			c.artifacts = append(c.artifacts, artifacts...)
 		case gaveUp:
 			if !t.softFail {
 				c.failures = append(c.failures, fmt.Sprintf("%s: %s: %s", t.name, concluded.Outcome, concluded.Reason))

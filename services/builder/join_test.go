@@ -8,16 +8,17 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/test/property"
 )
 
 const run release.RunID = "4f2a9c1d-test"
 
 func fact(p event.Payload) event.Event {
-	return event.Event{ID: "cause", Type: p.EventType(), Run: run, Key: p.Key(), Data: p}
+	return event.Event{ID: "cause", Seq: 1, Type: p.EventType(), Run: run, Key: p.Key(), Data: p}
 }
 
 func built(task release.TaskID) event.Payload {
-	return event.TaskFinished{Task: task, Attempt: 1, Outcome: release.Success, Class: release.ClassOK, Artifacts: []release.Artifact{
+	return event.TaskFinished{Task: task, Attempt: 1, Pool: "linux", Outcome: release.Success, Class: release.ClassOK, Artifacts: []release.Artifact{
 		{Name: string(task) + ".whl", Task: task, Digest: release.DigestOf([]byte(task))},
 	}}
 }
@@ -26,17 +27,17 @@ func built(task release.TaskID) event.Payload {
 func twoBuilds() []event.Payload {
 	return []event.Payload{
 		event.RunPlanned{Builds: 2, Tests: 1},
-		event.TaskRequested{Task: "a", Kind: release.Build, Name: "a"},
-		event.TaskRequested{Task: "b", Kind: release.Build, Name: "b"},
-		event.TaskFinished{Task: "a", Attempt: 1, Outcome: release.Error, Class: release.ClassLost},
-		event.TaskFinished{Task: "a", Attempt: 2, Outcome: release.Success, Artifacts: []release.Artifact{{Name: "a.whl", Task: "a"}}},
+		event.TaskRequested{Task: "a", Pool: "linux", Kind: release.Build, Name: "a"},
+		event.TaskRequested{Task: "b", Pool: "linux", Kind: release.Build, Name: "b"},
+		event.TaskFinished{Task: "a", Pool: "linux", Attempt: 1, Outcome: release.Error, Class: release.ClassLost},
+		event.TaskFinished{Task: "a", Pool: "linux", Attempt: 2, Outcome: release.Success, Class: release.ClassOK, Artifacts: []release.Artifact{{Name: "a.whl", Task: "a"}}},
 		built("b"),
 	}
 }
 
 func TestReadyOnceInAnyOrder(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		facts := rapid.Permutation(append(twoBuilds(), twoBuilds()...)).Draw(t, "facts")
 		runs, ready := joins{}, 0
 		for _, p := range facts {
@@ -71,7 +72,7 @@ func TestReadyEnds(t *testing.T) {
 		"a retry told twice is one": {[]event.Payload{gaveUp(0), event.RunRetryRequested{Request: "r"}, event.RunRetryRequested{Request: "r"}, gaveUp(1)}, "round 1: 1 artifacts, [b: failure: exit status 1]"},
 		"succeeded on retry":        {[]event.Payload{gaveUp(0), event.CandidateRejected{}, event.RunRetryRequested{Request: "r"}, built("b")}, "round 1: 2 artifacts, []"},
 		"decided":                   {[]event.Payload{gaveUp(0), event.CandidateRejected{}}, "not ready"},
-		"soft failure":              {[]event.Payload{event.TaskRequested{Task: "b", Kind: release.Build, SoftFail: true}, gaveUp(0)}, "round 0: 1 artifacts, []"},
+		"soft failure":              {[]event.Payload{event.TaskRequested{Task: "b", Pool: "linux", Kind: release.Build, SoftFail: true}, gaveUp(0)}, "round 0: 1 artifacts, []"},
 	} {
 		runs := joins{}
 		for _, p := range append(base[:len(base):len(base)], c.more...) {
@@ -83,6 +84,26 @@ func TestReadyEnds(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestAnotherPoolDoesNotComplete: what a pool says of a task of another pool gives no candidate, in whatever order it comes.
+func TestAnotherPoolDoesNotComplete(t *testing.T) {
+	t.Parallel()
+	lie := event.TaskFinished{Task: "a", Attempt: 1, Pool: "gpu", Outcome: release.Success, Class: release.ClassOK}
+	for name, facts := range map[string][]event.Payload{
+		"after the request":  {event.RunPlanned{Builds: 1}, event.TaskRequested{Task: "a", Pool: "linux", Kind: release.Build}, lie},
+		"before the request": {event.RunPlanned{Builds: 1}, lie, event.TaskRequested{Task: "a", Pool: "linux", Kind: release.Build}},
+	} {
+		j := joins{}
+		for i, p := range facts {
+			e := fact(p)
+			e.Seq = uint64(i + 1)
+			j.apply(e)
+		}
+		if ready := j.ready(); len(ready) != 0 {
+			t.Errorf("%s: %+v is complete", name, ready)
 		}
 	}
 }

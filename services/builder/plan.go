@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
-	"github.com/sluiceci/sluice/pkg/definition"
-	"github.com/sluiceci/sluice/pkg/definition/tree"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/planner"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -35,18 +36,29 @@ func (b *builder) plan(ctx context.Context, d *bus.Delivery[event.ChangeReceived
 		return err
 	}
 	if frozen == nil {
-		var verdict event.Payload
-		if frozen, verdict, err = b.resolve(ctx, d.Data.Change); err != nil {
+		said, err := b.first(ctx, d.Event.Run, d.Data.Change, d.Event.Stored)
+		if err != nil {
 			return err
 		}
-		if verdict != nil {
-			return d.Emit(ctx, answered(d.Data.Change, nil, []event.Payload{verdict})...)
-		}
-		if digest, err = b.freeze(ctx, frozen); err != nil {
-			return err
-		}
+		return d.Emit(ctx, said...)
 	}
 	return d.Emit(ctx, answered(d.Data.Change, frozen, announce(frozen, digest))...)
+}
+
+// first is what follows from a change whose run has no plan.
+func (b *builder) first(ctx context.Context, run release.RunID, c release.Change, announced time.Time) ([]event.Payload, error) {
+	p, verdict, err := b.resolve(ctx, run, c, announced)
+	if err != nil {
+		return nil, err
+	}
+	if verdict != nil {
+		return answered(c, nil, []event.Payload{verdict}), nil
+	}
+	digest, err := b.freeze(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return answered(c, p, announce(p, digest)), nil
 }
 
 // frozen returns the plan that the run has already, or nil.
@@ -79,59 +91,45 @@ func (b *builder) freeze(ctx context.Context, p *plan.Plan) (release.Digest, err
 }
 
 // resolve makes the plan of a change from the definition at its commit. A change that gives no plan gets a verdict.
-func (b *builder) resolve(ctx context.Context, change release.Change) (*plan.Plan, event.Payload, error) {
+func (b *builder) resolve(ctx context.Context, run release.RunID, change release.Change, announced time.Time) (*plan.Plan, event.Payload, error) {
 	if err := change.Validate(); err != nil {
 		return nil, nil, fault.As(fault.Invalid, err)
+	}
+	judged, err := b.judge(ctx, change, announced)
+	if fault.Is(err, fault.Invalid) {
+		return nil, rejected(change, err), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	require, verdict, err := b.admit(ctx, run, change, judged)
+	if err != nil || verdict != nil {
+		return nil, verdict, err
 	}
 	text, verdict, err := b.definition(ctx, change)
 	if err != nil || verdict != nil {
 		return nil, verdict, err
 	}
-	def, err := b.load(ctx, change, text)
-	if err != nil {
+	job := planner.Job{File: definitionFile, Text: text, Change: change}
+	outcome, err := b.config.Planner.Plan(ctx, job, host{b, b.tree(change, judged.trust), change, judged.trust, require})
+	switch {
+	case err != nil:
 		return wrong(change, err)
+	case outcome.Plan == nil:
+		return nil, event.ChangeIgnored{Kind: change.Kind, Reason: outcome.Ignored}, nil
 	}
-	if wanted, why := definition.Triggered(def, change); !wanted {
-		return nil, event.ChangeIgnored{Kind: change.Kind, Reason: why}, nil
-	}
-	request, err := b.request(change, b.changed(ctx, change))
-	if err != nil {
-		return nil, rejected(change, err), nil
-	}
-	if request.Jailed, err = b.jailed(ctx, request); err != nil {
-		return nil, nil, err
-	}
-	if request.Answers, err = b.answers(ctx, def, request); fault.Is(err, fault.Transient) {
-		return nil, nil, err
-	} else if err != nil {
-		return nil, rejected(change, err), nil
-	}
-	p, err := definition.Resolve(def, request)
-	if err != nil {
-		return nil, rejected(change, asComment(change, err)), nil
+	p := outcome.Plan
+	p.TrustWhy = judged.why
+	p.Release.Approvals = max(p.Release.Approvals, b.config.Projects[change.Repo].Approvals)
+	if problems := b.confine(p); len(problems) > 0 {
+		return nil, event.RunRejected{Change: change, Problems: problems}, nil
 	}
 	b.restrict(p)
+	b.tellSecrets(p)
 	if err := b.gather(p); err != nil {
 		return nil, rejected(change, err), nil
 	}
 	return p, nil, nil
-}
-
-// answers are those to what the dialects of a definition ask. They are asked once: what comes of them is frozen in the plan.
-func (b *builder) answers(ctx context.Context, def *definition.Definition, request definition.Request) (map[string]string, error) {
-	out := map[string]string{}
-	for _, q := range definition.Questions(def, request) {
-		answer := b.config.Answers[q.Dialect]
-		if _, known := out[q.Text]; known || answer == nil {
-			continue
-		}
-		text, err := answer(ctx, q.Text)
-		if err != nil {
-			return nil, err
-		}
-		out[q.Text] = text
-	}
-	return out, nil
 }
 
 // gather sends every task to the one pool that there is. What the task's own pool says of it, such as an image, stays.
@@ -157,28 +155,33 @@ func (b *builder) gather(p *plan.Plan) error {
 	return nil
 }
 
-// load reads the text of a definition with what it includes, of the same commit or of repositories that the
-// installation allows.
-func (b *builder) load(ctx context.Context, change release.Change, text []byte) (*definition.Definition, error) {
-	return definition.Load(ctx, definitionFile, text, definition.Options{
-		Loader:   tree.Git{Cache: b.git, URL: change.CloneURL, Commit: change.Commit, Allowed: b.config.Includes},
-		Dialects: b.config.Dialects, Targets: b.config.Targets,
-	})
-}
-
-// wrong tells problems of the definition as a verdict. That a forge does not answer is none.
-func wrong(change release.Change, err error) (*plan.Plan, event.Payload, error) {
-	var problems definition.Errors
-	if !errors.As(err, &problems) {
-		return nil, nil, err
-	}
-	return nil, rejected(change, err), nil
-}
-
-// restrict takes the right to publish from a plan whose ref the installation does not trust to release.
+// restrict takes the right to publish from a plan of a change that the installation does not trust to release.
 func (b *builder) restrict(p *plan.Plan) {
 	if denied := b.denied(p); denied != "" {
 		p.Targets, p.Release.Denied, p.Warnings = nil, denied, append(p.Warnings, denied)
+	}
+}
+
+// tellSecrets warns of protected environments, and of secrets that tasks ask for and that the installation does not give them
+// now. The environments and grants that hold when an attempt begins decide.
+func (b *builder) tellSecrets(p *plan.Plan) {
+	p.Warnings = append(p.Warnings, b.config.Environments.Explain(p)...)
+	why := map[string]map[string]bool{}
+	for _, one := range b.config.Grants.Explain(p, b.config.Environments) {
+		if !one.Allowed {
+			text := "secret " + one.Secret + " is not given: " + one.Reason
+			if why[text] == nil {
+				why[text] = map[string]bool{}
+			}
+			why[text][one.Work] = true
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(why)) {
+		work := slices.Sorted(maps.Keys(why[text]))
+		if more := len(work) - 3; more > 0 {
+			work = append(work[:3], fmt.Sprintf("%d more", more))
+		}
+		p.Warnings = append(p.Warnings, strings.Join(work, ", ")+": "+text)
 	}
 }
 
@@ -187,10 +190,12 @@ func (b *builder) denied(p *plan.Plan) string {
 	if allowed, _ := p.Release.Allows(p.Change); !allowed {
 		return ""
 	}
-	for _, glob := range b.config.Releases[p.Change.Repo] {
-		if ok, _ := path.Match(glob, p.Change.Ref); ok {
-			return ""
-		}
+	switch {
+	case !b.config.Projects[p.Change.Repo].releases(p.Change.Ref):
+	case p.Trust == release.TrustRelease:
+		return ""
+	default:
+		return fmt.Sprintf("the definition lets %s publish, but the change is %s: %s", p.Change.Ref, p.Trust, p.TrustWhy)
 	}
 	return "the definition lets " + p.Change.Ref + " publish, but the installation does not: it is not in the project's release_refs"
 }
@@ -236,6 +241,7 @@ func announce(p *plan.Plan, digest release.Digest) []event.Payload {
 	planned := event.RunPlanned{
 		Change: p.Change, Plan: digest, Release: p.Release, Skipped: int32(len(p.Skipped)), GateTests: p.Gate.Tests,
 		Warnings: p.Warnings, Untested: p.Gate.Untested, KeepGoing: p.KeepGoing, Supersede: p.Supersede, RetryBudget: p.RetryBudget,
+		Trust: p.Trust, TrustReason: p.TrustWhy,
 	}
 	for _, kind := range p.Gate.On {
 		planned.GateOn = append(planned.GateOn, release.ChangeKind(kind))
@@ -250,7 +256,7 @@ func announce(p *plan.Plan, digest release.Digest) []event.Payload {
 			continue
 		}
 		planned.Builds++
-		builds = append(builds, t.Request(digest))
+		builds = append(builds, t.Request(digest, p.Trust))
 	}
 	return append([]event.Payload{planned}, builds...)
 }

@@ -10,7 +10,7 @@ import (
 // TestADefinitionCannotGrantItselfTheRightToPublish is law 7 against somebody who can push a branch.
 func TestADefinitionCannotGrantItselfTheRightToPublish(t *testing.T) {
 	t.Parallel()
-	b := &builder{config: Config{Releases: map[string][]string{"acme/tiny": {"refs/heads/master", "refs/heads/releases/*"}}}}
+	b := &builder{config: Config{Projects: map[string]Project{"acme/tiny": {ReleaseRefs: []string{"refs/heads/master", "refs/heads/releases/*"}}}}}
 	for _, c := range []struct {
 		repo, ref, branch string
 		policy            release.ReleasePolicy
@@ -24,8 +24,8 @@ func TestADefinitionCannotGrantItselfTheRightToPublish(t *testing.T) {
 		{"acme/tiny", "refs/heads/topic", "topic", release.ReleasePolicy{Branch: "master"}, false},
 	} {
 		p := &plan.Plan{
-			Change:  release.Change{Kind: release.Push, Repo: c.repo, Ref: c.ref, Branch: c.branch},
-			Release: c.policy, Targets: []plan.Target{{Name: "pypi"}},
+			Change: release.Change{Kind: release.Push, Repo: c.repo, Ref: c.ref, Branch: c.branch},
+			Trust:  release.TrustRelease, Release: c.policy, Targets: []plan.Target{{Name: "pypi"}},
 		}
 		b.restrict(p)
 		if got, why := p.Release.Allows(p.Change); got != c.want {

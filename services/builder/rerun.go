@@ -24,6 +24,7 @@ func (b *builder) rerun(ctx context.Context, d *bus.Delivery[event.ChangeReceive
 	said := announce(frozen, digest)
 	planned := said[0].(event.RunPlanned)
 	planned.Change = change
+	planned.Release.Approvals = max(planned.Release.Approvals, b.config.Projects[change.Repo].Approvals)
 	// The right to publish is the installation's as it is now: one that it took back is not in an old plan either.
 	if denied := b.denied(frozen); denied != "" {
 		planned.Targets, planned.Release.Denied, planned.Warnings = nil, denied, append(planned.Warnings, denied)

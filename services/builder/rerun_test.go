@@ -15,14 +15,14 @@ import (
 func TestRerunOfAllUsesTheFrozenPlan(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	closeIt := s.open(Config{Releases: map[string][]string{"acme/tiny": {"refs/heads/master"}}})
+	closeIt := s.open(Config{Projects: map[string]Project{"acme/tiny": {ReleaseRefs: []string{"refs/heads/master"}}}})
 	change := s.commit(map[string]string{"sluice.yaml": "settings: {a: 1}\n" + simple})
 	s.say(change.RunID(), event.ChangeReceived{Change: change})
 	first := await[event.RunPlanned](s, change.RunID())
 	closeIt()
 	s.commit(map[string]string{"sluice.yaml": "broken"})
 	must(t, os.RemoveAll(s.repo))
-	s.open(Config{Set: []string{"a=2"}, Releases: map[string][]string{"acme/tiny": {"refs/heads/master"}}})
+	s.open(Config{Set: []string{"a=2"}, Projects: map[string]Project{"acme/tiny": {ReleaseRefs: []string{"refs/heads/master"}}}})
 	again := first.Change.Rerun(change.RunID(), "ann", "r1")
 	if again.RunID() == change.RunID() {
 		t.Fatal("the rerun is the run itself")
@@ -46,7 +46,7 @@ func TestRerunOfAllUsesTheFrozenPlan(t *testing.T) {
 func TestRerunMayNotPublishWhatTheInstallationNoLongerLets(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	closeIt := s.open(Config{Releases: map[string][]string{"acme/tiny": {"refs/heads/master"}}})
+	closeIt := s.open(Config{Projects: map[string]Project{"acme/tiny": {ReleaseRefs: []string{"refs/heads/master"}}}})
 	change := s.commit(map[string]string{"sluice.yaml": simple})
 	s.say(change.RunID(), event.ChangeReceived{Change: change})
 	first := await[event.RunPlanned](s, change.RunID())

@@ -2,12 +2,14 @@ package builder
 
 import (
 	"context"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/bus"
-	"github.com/sluiceci/sluice/pkg/definition"
+	"github.com/sluiceci/sluice/pkg/environment"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/git"
-	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/pkg/service"
 )
 
@@ -24,6 +26,9 @@ type Config struct {
 	Providers   []string `yaml:"-"`           // with Pool: those of the installation
 	Planners    int      `yaml:"planners"`    // changes planned at once; 2 when 0
 
+	// PlanTimeout is how long the plan of one change may compute; planner.DefaultTimeout when 0.
+	PlanTimeout time.Duration `yaml:"plan_timeout"`
+
 	// Includes are globs of the URLs of repositories whose files definitions may include, beside those of their own
 	// repository. Who can push any branch can read what they hold.
 	Includes []string `yaml:"includes"`
@@ -31,16 +36,24 @@ type Config struct {
 	// Answers are by dialect what it asks of the world before it has tasks for a change.
 	Answers map[string]func(ctx context.Context, question string) (string, error) `yaml:"-"`
 
+	Grants secret.Grants `yaml:"-"` // which tasks get which secrets
+
+	// Environments are the protected ones of the installation.
+	Environments environment.Rules `yaml:"-"`
+
 	// Fetch bounds what definitions may have fetched.
 	Fetch Fetch `yaml:"fetch"`
 
-	Dialects map[string]plan.Dialect              `yaml:"-"` // that includes may name
-	Targets  map[string][]definition.TargetOption `yaml:"-"` // what may be said of targets, by kind
+	// Planner makes the plans. It knows the dialects that includes may name, and the options of targets.
+	Planner Planner `yaml:"-"`
 
-	// Releases lists by repository the globs of full refs that may publish. A definition is part of the commit that it
-	// judges: without this, whoever can push any branch could write there that it is the release branch. A repository
-	// that is not listed never publishes.
-	Releases map[string][]string `yaml:"-"`
+	// Projects are those of the installation by repository. One that is not listed never publishes.
+	Projects map[string]Project `yaml:"-"`
+
+	// Untrusted is what the definition of an untrusted change may name; Accepts is which changes pools and the providers of
+	// places take.
+	Untrusted Untrusted `yaml:"-"`
+	Accepts   Accepts   `yaml:"-"`
 }
 
 type builder struct {
@@ -56,12 +69,13 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 	}
 	b := &builder{config: config, deps: deps, git: cache}
 	fetches := newFetcher(config.Fetch, deps)
-	says := []event.Type{event.TypeRunPlanned, event.TypeRunRejected, event.TypeChangeIgnored, event.TypeTaskRequested, event.TypeCommentAnswered}
+	says := []event.Type{event.TypeRunPlanned, event.TypeRunRejected, event.TypeChangeIgnored, event.TypeTaskRequested, event.TypeCommentAnswered, event.TypeRunPermissionRequested}
 	return service.Service{
-		Name: Name,
-		Doc:  "definition at the commit → plan; what others build is fetched; all builds in, stamped with the commit → candidate",
+		Name: Name, Bus: deps.Bus,
+		Doc: "definition at the commit → plan; what others build is fetched; all builds in, stamped with the commit → candidate",
 		Routes: []bus.Route{
 			bus.Work("plan", says, b.plan, bus.Workers(config.Planners)),
+			bus.Work("permit", says, b.permitted),
 			fetches.route(),
 		},
 		Loops: []service.Loop{{
@@ -70,7 +84,7 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 			Says:  []event.Type{event.TypeCandidateAssembled, event.TypeCandidateRejected},
 			Run:   b.join,
 		}, {
-			Name: "fetch-live", Says: []event.Type{event.TypeExecutorHeartbeat}, Run: fetches.live,
+			Name: "fetch-live", Pool: release.FetchPool, Says: []event.Type{event.TypeExecutorHeartbeat}, Run: fetches.live,
 		}},
 	}, nil
 }

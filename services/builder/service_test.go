@@ -17,6 +17,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/git"
+	"github.com/sluiceci/sluice/pkg/planner"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/service"
 )
@@ -54,6 +55,9 @@ func (s *shop) open(config Config) (closeIt func()) {
 	s.t.Helper()
 	cache, err := git.New(s.t.TempDir(), git.Options{MissingFor: time.Millisecond})
 	must(s.t, err)
+	if config.Planner == nil {
+		config.Planner = planner.Here{}
+	}
 	made, err := New(config, s.deps, cache)
 	must(s.t, err)
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -119,7 +123,7 @@ func must(t *testing.T, err error) {
 func TestAChangeBecomesAPlanAndBuilds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.open(Config{Releases: map[string][]string{"acme/tiny": {"refs/heads/master"}}})
+	s.open(Config{Projects: map[string]Project{"acme/tiny": {ReleaseRefs: []string{"refs/heads/master"}}}})
 	change := s.commit(map[string]string{"sluice.yaml": simple})
 	s.say(change.RunID(), event.ChangeReceived{Change: change})
 	planned := await[event.RunPlanned](s, change.RunID())
@@ -210,11 +214,11 @@ func TestOnlyArtifactsOfTheCommitBecomeACandidate(t *testing.T) {
 			change := s.commit(map[string]string{"sluice.yaml": simple})
 			run := change.RunID()
 			s.say(run, event.ChangeReceived{Change: change})
-			await[event.TaskRequested](s, run)
+			pool := await[event.TaskRequested](s, run).Pool
 			digest, err := blob.PutBytes(t.Context(), s.deps.Blobs, wheel(t, c.stamp(change.Commit)))
 			must(t, err)
 			s.say(run, event.TaskFinished{
-				Task: "wheel", Attempt: 1, Outcome: release.Success, Class: release.ClassOK,
+				Task: "wheel", Attempt: 1, Pool: pool, Outcome: release.Success, Class: release.ClassOK,
 				Artifacts: []release.Artifact{{Name: "a.whl", Type: "wheel", Job: "wheel", Task: "wheel", Digest: digest, Stamped: true}},
 			})
 			if c.want == "" {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/files"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/report"
@@ -98,10 +99,7 @@ func read(dir, name string) []byte {
 		return nil // so is the file
 	}
 	defer func() { _ = root.Close() }()
-	if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	file, err := root.Open(name)
+	file, _, err := files.Open(root, name)
 	if err != nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"sync/atomic"
@@ -22,6 +23,8 @@ type attempt struct {
 	ref    event.AttemptRef
 	cancel context.CancelCauseFunc
 
+	dispatched uint64 // place in the stream of its dispatch; 0 when it cleans up after one that has ended
+
 	data     event.TaskDispatched
 	plan     *plan.Plan
 	task     *plan.Task
@@ -35,11 +38,15 @@ type attempt struct {
 	makers   map[string]string // secrets of the maker's commands
 	nodes    []*node           // of a gang
 	caches   []*cached
-	quiet    bool         // its log is not shown live: that has ended
-	yields   atomic.Bool  // it is being ended to make room on the disk
-	image    atomic.Value // what its last command ran in
-	begun    bool         // a command may have run: whatever becomes of the attempt, its cleanup is due
-	result   event.TaskFinished
+
+	cacheRoot *os.Root // the workspace, as it was opened when caches were laid
+
+	claimed bool         // it is run here from its beginning, and may ask for identity tokens
+	quiet   bool         // its log is not shown live: that has ended
+	yields  atomic.Bool  // it is being ended to make room on the disk
+	image   atomic.Value // what its last command ran in
+	begun   bool         // a command may have run: whatever becomes of the attempt, its cleanup is due
+	result  event.TaskFinished
 }
 
 // failure is an error that knows the class of the attempt's end.
@@ -80,9 +87,11 @@ func (a *attempt) take(data event.TaskDispatched) {
 // run takes the attempt through its phases. Cleanup always runs; the result is always there.
 func (a *attempt) run(ctx context.Context, data event.TaskDispatched) event.TaskFinished {
 	a.take(data)
+	a.claimed = true
 	err := a.guarded(func() error { return a.phases(ctx) })
 	a.conclude(ctx, err)
 	a.finish(ctx)
+	a.closeCaches()
 	return a.result
 }
 
@@ -163,8 +172,11 @@ func (a *attempt) find(ctx context.Context) error {
 		return classify(release.ClassConfig, err)
 	}
 	a.plan, a.task = p, task
+	if err := a.accepted(); err != nil {
+		return err
+	}
 	a.findMaker()
-	withheld, err := a.findSecrets()
+	withheld, err := a.findSecrets(ctx)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func BenchmarkNoOp(b *testing.B) {
 			dispatched = append(dispatched, event.Root(testRun, testSource, time.Now(), one))
 		}
 	})
-	await(w, event.TaskFinished{Task: "t", Attempt: 1})
+	await(w, event.TaskFinished{Pool: "linux", Task: "t", Attempt: 1})
 	follower, err := w.bus.Follow(b.Context(), bus.Following{Name: "bench", New: true, Types: []event.Type{event.TypeTaskFinished}})
 	if err != nil {
 		b.Fatal(err)
@@ -103,7 +103,7 @@ func BenchmarkStart(b *testing.B) {
 	_, _ = reader.Read(line)
 	var took []time.Duration
 	for b.Loop() {
-		await(w, event.TaskFinished{Task: "t", Attempt: one.Attempt})
+		await(w, event.TaskFinished{Pool: "linux", Task: "t", Attempt: one.Attempt})
 		one.Attempt++
 		began := time.Now()
 		w.say(one)

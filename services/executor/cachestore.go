@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluiceci/sluice/pkg/files"
 )
 
 // cacheStore keeps directories by name, the least recently used go first. An entry is a directory that never changes:
@@ -55,28 +57,54 @@ func openCaches(dir string) (*cacheStore, error) {
 // cacheFresh is how old something half written must be to count as left behind.
 const cacheFresh = 10 * time.Second
 
-// lay copies the newest entry of a name to a directory, if there is one.
-func (s *cacheStore) lay(ctx context.Context, name, to string) error {
+// lay copies the newest entry of a name to a new directory of a root, if there is one.
+func (s *cacheStore) lay(ctx context.Context, name string, root *os.Root, to string) (laid bool, err error) {
 	for _, entry := range s.entries(name) {
 		lock, err := lockEntry(entry.dir, syscall.LOCK_SH)
 		if err != nil {
 			continue // It was evicted just now.
 		}
-		err = copyTree(ctx, entry.dir, to)
+		err = copyEntry(ctx, entry.dir, root, to)
 		now := time.Now()
 		_ = os.Chtimes(entry.dir, now, now) // An entry that looks unused is evicted earlier, and no more.
 		_ = lock.Close()
 		if err != nil {
-			return errors.Join(err, removeAll(to))
+			return false, errors.Join(err, root.RemoveAll(to))
 		}
-		return nil
+		return true, nil
 	}
-	return nil
+	return false, nil
 }
 
-// keep copies a directory into a new entry, then evicts what is too much, older entries of the name first.
-func (s *cacheStore) keep(ctx context.Context, name, from string, limit int64) error {
-	size := treeSize(from)
+func copyEntry(ctx context.Context, entry string, root *os.Root, to string) error {
+	source, err := os.OpenRoot(entry)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	if err := root.Mkdir(to, dirMode); err != nil {
+		return err
+	}
+	c := copier{source: source, target: root, below: to}
+	return files.Walk(ctx, source, ".", cacheLimits(), c.entry)
+}
+
+// fill copies an open directory to a new one, as far as it has no more bytes than it was measured to have.
+func fill(ctx context.Context, from *os.Root, to string, limit int64) error {
+	if err := os.Mkdir(to, dirMode); err != nil {
+		return err
+	}
+	target, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = target.Close() }()
+	c := copier{source: from, target: target, bounded: true, left: limit}
+	return files.Walk(ctx, from, ".", cacheLimits(), c.entry)
+}
+
+// keep copies a directory of so many bytes into a new entry, then evicts what is too much, older entries of the name first.
+func (s *cacheStore) keep(ctx context.Context, name string, from *os.Root, size, limit int64) error {
 	if size > limit {
 		return fmt.Errorf("it has %d bytes, and all caches together may have %d", size, limit)
 	}
@@ -90,7 +118,7 @@ func (s *cacheStore) keep(ctx context.Context, name, from string, limit int64) e
 	}
 	defer func() { _ = lock.Close() }()
 	inner := filepath.Join(fresh, "entry")
-	if err := copyTree(ctx, from, inner); err != nil {
+	if err := fill(ctx, from, inner, limit); err != nil {
 		return errors.Join(err, removeAll(fresh))
 	}
 	final := filepath.Join(s.dir, name+"."+strconv.FormatInt(time.Now().UnixNano(), 10)+"."+strconv.FormatInt(size, 10))

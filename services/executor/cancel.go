@@ -9,77 +9,91 @@ import (
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// hearCancels stops attempts in hand that somebody wants to end. An order to stop an attempt comes after its start; so
-// it is enough to hear what is said from now on, and to look once for what was said about those already in hand.
+// lookAgain is how often the stream is asked about each attempt in hand. What is said while the connection is away
+// is found then: an order to stop an attempt has a place of its own.
+const lookAgain = 5 * time.Second
+
+// hearCancels stops attempts in hand that somebody wants to end, as soon as it is said.
 func (e *executor) hearCancels(ctx context.Context) error {
-	follower, err := e.deps.Bus.Follow(ctx, bus.Following{
-		Name: Name + "-cancel", New: true, Types: []event.Type{event.TypeTaskCancelRequested, event.TypeRunCancelRequested},
-	})
-	if err != nil {
-		return err
-	}
-	defer follower.Close()
-	if err := e.lookForCancels(ctx); err != nil {
+	if err := e.deps.Bus.Listen(ctx, event.TypeTaskCancelRequested, []string{e.config.Pool}, e.hearCancel); err != nil {
 		return err
 	}
 	for {
-		batch, err := follower.Next(ctx, time.Minute)
-		if err != nil {
+		if err := e.lookForOrders(ctx); err != nil {
 			return err
 		}
-		for _, one := range batch.Events {
-			e.hearCancel(one)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookAgain):
 		}
 	}
 }
 
-func (e *executor) lookForCancels(ctx context.Context) error {
+// lookForOrders looks what was said about the attempts in hand: that one is to stop, or that it ended without this executor.
+func (e *executor) lookForOrders(ctx context.Context) error {
 	for _, a := range e.inHand(anyone) {
-		order := event.TaskCancelRequested{Task: a.ref.Task, Attempt: a.ref.Attempt}
-		said, err := e.deps.Bus.Get(ctx, event.Root(a.ref.Run, e.source(), e.now(), order).Subject())
-		if bus.Empty(err) {
-			continue
+		if a.dispatched == 0 {
+			continue // it cleans up after an attempt that has ended
 		}
-		if err != nil {
+		order := event.TaskCancelRequested{Task: a.ref.Task, Attempt: a.ref.Attempt, Pool: e.config.Pool}
+		said, err := e.deps.Bus.Get(ctx, event.Root(a.ref.Run, e.source(), e.now(), order).Subject())
+		switch {
+		case err == nil:
+			e.hearCancel(said)
+		case !bus.Empty(err):
 			return err
 		}
-		e.hearCancel(said)
+		end := event.TaskFinished{Task: a.ref.Task, Attempt: a.ref.Attempt, Pool: e.config.Pool}
+		said, err = e.deps.Bus.Get(ctx, event.Root(a.ref.Run, e.source(), e.now(), end).Subject())
+		switch {
+		case err == nil && said.Source != e.source():
+			a.stop(release.ClassLost, "the attempt was declared ended while its executor could not be reached")
+		case err != nil && !bus.Empty(err):
+			return err
+		}
 	}
 	return nil
 }
 
-// lookForOrders looks what was said about the attempts in hand of an executor that ends: it follows nothing any more, and
-// what it does not end in time was given to others.
-func (e *executor) lookForOrders(ctx context.Context) {
+// lookWhileEnding is lookForOrders for an executor that ends: it follows nothing any more, and what it does not end in time
+// was given to others.
+func (e *executor) lookWhileEnding(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	err := e.lookForCancels(ctx)
-	for _, a := range e.inHand(anyone) {
-		end := event.TaskFinished{Task: a.ref.Task, Attempt: a.ref.Attempt}
-		said, none := e.deps.Bus.Get(ctx, event.Root(a.ref.Run, e.source(), e.now(), end).Subject())
-		if none == nil && said.Source != e.source() {
-			a.stop(release.ClassLost, "the attempt was declared ended while its executor drains")
-		}
-	}
-	if err != nil {
+	if err := e.lookForOrders(ctx); err != nil {
 		e.log.Warn("cannot look for orders; looking again", "err", err)
 	}
 }
 
-func (e *executor) hearCancel(said event.Event) {
-	reason := ""
-	match := func(event.AttemptRef) bool { return false }
-	switch p := said.Data.(type) {
-	case event.TaskCancelRequested:
-		reason = p.Reason
-		match = func(ref event.AttemptRef) bool {
-			return ref == event.AttemptRef{Run: said.Run, Task: p.Task, Attempt: p.Attempt}
-		}
-	case event.RunCancelRequested:
-		reason = "the run was cancelled by " + p.By + ": " + p.Reason
-		match = func(ref event.AttemptRef) bool { return ref.Run == said.Run }
+// ended reports whether an attempt is not to be started: it has ended, or its run was cancelled after it was dispatched. An
+// attempt that was just dispatched is not asked about: if somebody cancels it now, it is told.
+func (e *executor) ended(ctx context.Context, dispatched event.Event, d event.TaskDispatched) (bool, error) {
+	if age := e.now().Sub(dispatched.Stored); age >= 0 && age < justNow {
+		return false, nil
 	}
-	for _, a := range e.inHand(match) {
-		a.stop(release.ClassCancelled, reason)
+	over, err := e.said(ctx, event.AttemptRef{Run: dispatched.Run, Task: d.Task, Attempt: d.Attempt}, event.TaskFinished{Task: d.Task, Attempt: d.Attempt, Pool: e.config.Pool})
+	if over || err != nil {
+		return over, err
+	}
+	cancelled, err := e.deps.Bus.Get(ctx, event.TypeRunCancelRequested.FilterRun(dispatched.Run))
+	if bus.Empty(err) {
+		return false, nil
+	}
+	return err == nil && cancelled.Seq > dispatched.Seq, err
+}
+
+// justNow is shorter than anybody needs to cancel what was dispatched.
+const justNow = 500 * time.Millisecond
+
+// hearCancel stops the attempt that an order names. What cancels a run reaches its attempts through the scheduler.
+func (e *executor) hearCancel(said event.Event) {
+	p, ok := said.Data.(event.TaskCancelRequested)
+	if !ok {
+		return
+	}
+	order := event.AttemptRef{Run: said.Run, Task: p.Task, Attempt: p.Attempt}
+	for _, a := range e.inHand(func(ref event.AttemptRef) bool { return ref == order }) {
+		a.stop(release.ClassCancelled, p.Reason)
 	}
 }

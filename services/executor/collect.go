@@ -3,17 +3,18 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/sluiceci/sluice/pkg/files"
 	"github.com/sluiceci/sluice/pkg/pack"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -42,7 +43,7 @@ func (a *attempt) collect(ctx context.Context, failed error) error {
 		return orElse(failed, err)
 	}
 	if len(a.task.Variants) == 0 { // Those of variants were read after each of them.
-		failed = orElse(failed, a.readReports(shelves, failed, ""))
+		failed = orElse(failed, a.readReports(ctx, shelves, failed, ""))
 	}
 	if failed != nil {
 		return failed
@@ -109,24 +110,44 @@ func openWorkspace(dir string) (*os.Root, error) {
 	return root, nil
 }
 
+// globTime is how long the looking for the files of one glob may take: a command can leave trees of any size.
+const globTime = time.Minute
+
 // matches lists what a glob finds, in the order of names. A directory is left out when something below it matches too.
-func matches(root *os.Root, glob string) ([]string, error) {
-	clean := path.Clean(glob)
-	if !filepath.IsLocal(glob) || clean == "." || !doublestar.ValidatePattern(glob) {
+func matches(ctx context.Context, root *os.Root, glob string) ([]string, error) {
+	if !filepath.IsLocal(glob) || path.Clean(glob) == "." || !doublestar.ValidatePattern(glob) {
 		return nil, fail(release.ClassConfig, "cannot collect %q: expected a glob of paths within the workspace", glob)
 	}
-	found, err := doublestar.Glob(root.FS(), clean, doublestar.WithFailOnIOErrors(), doublestar.WithNoFollow())
-	if err != nil {
+	limited, cancel := context.WithTimeoutCause(ctx, globTime, fmt.Errorf("it takes more than %s", globTime))
+	defer cancel()
+	found, err := files.Glob(limited, root, glob, files.Limits{})
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, fail(release.ClassCommand, "cannot look for %q: %w", glob, err)
 	}
-	slices.Sort(found)
-	return slices.DeleteFunc(found, func(name string) bool {
-		return slices.ContainsFunc(found, func(other string) bool { return strings.HasPrefix(other, name+"/") })
-	}), nil
+	return lowest(found), nil
+}
+
+// lowest leaves out what has something below it.
+func lowest(found []files.Found) (names []string) {
+	above := map[string]bool{}
+	for _, f := range found {
+		for dir := path.Dir(f.Name); dir != "." && !above[dir]; dir = path.Dir(dir) {
+			above[dir] = true
+		}
+	}
+	for _, f := range found {
+		if !above[f.Name] {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 func (a *attempt) collectOutput(ctx context.Context, s *shelf, output plan.Output) error {
-	found, err := matches(s.root, output.Path)
+	found, err := matches(ctx, s.root, output.Path)
 	if err != nil {
 		return err
 	}
@@ -207,15 +228,15 @@ func (s *shelf) open(ctx context.Context, name string) (from io.ReadCloser, dire
 	}
 	switch {
 	case info.IsDir():
-		real, err := filepath.EvalSymlinks(filepath.Join(s.room.workspace(), name))
+		dir, err := root.OpenRoot(name)
 		if err != nil {
 			return nil, false, unusable(root, name, err)
 		}
-		return pack.Stream(ctx, real), true, nil
+		return pack.StreamRoot(ctx, dir), true, nil
 	case !info.Mode().IsRegular():
 		return nil, false, fail(release.ClassCommand, "cannot keep %q: it is a %s, expected a file or a directory", name, kindOf(info.Mode()))
 	}
-	file, err := root.Open(name)
+	file, _, err := files.Open(root, name)
 	if err != nil {
 		return nil, false, unusable(root, name, err)
 	}

@@ -36,14 +36,15 @@ type executor struct {
 	noticed  chan string             // why this machine will be taken away
 	farewell *event.ExecutorDraining // not heard yet; live's alone
 
-	mu       sync.Mutex
-	running  map[event.AttemptRef]*attempt
-	recent   recent        // attempts that it had in hand
-	refused  string        // why it takes no work now; "" when it does
-	shut     chan struct{} // closed when it begins to take none; a new one when it takes work again
-	draining bool          // it ends: for good
-	freed    chan struct{}
-	due      map[event.AttemptRef]time.Time // attempts that are over and have something left to do
+	mu        sync.Mutex
+	running   map[event.AttemptRef]*attempt
+	recent    recent          // attempts that it had in hand
+	isolation event.Isolation // as heartbeats tell it
+	refused   string          // why it takes no work now; "" when it does
+	shut      chan struct{}   // closed when it begins to take none; a new one when it takes work again
+	draining  bool            // it ends: for good
+	freed     chan struct{}
+	due       map[event.AttemptRef]time.Time // attempts that are over and have something left to do
 }
 
 func newExecutor(config Config, deps service.Deps, cache *git.Cache) *executor {
@@ -105,7 +106,7 @@ func (e *executor) reason() string {
 
 // register takes an attempt in hand. It returns nil when the attempt is or was in hand already: a message that came
 // twice. From here on the heartbeat names it.
-func (e *executor) register(ref event.AttemptRef, cancel context.CancelCauseFunc) (*attempt, error) {
+func (e *executor) register(ref event.AttemptRef, dispatched uint64, cancel context.CancelCauseFunc) (*attempt, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.refused != "" {
@@ -114,7 +115,7 @@ func (e *executor) register(ref event.AttemptRef, cancel context.CancelCauseFunc
 	if e.running[ref] != nil || e.recent.has(ref) {
 		return nil, nil
 	}
-	a := &attempt{e: e, ref: ref, cancel: cancel}
+	a := &attempt{e: e, ref: ref, dispatched: dispatched, cancel: cancel}
 	e.running[ref] = a
 	return a, nil
 }

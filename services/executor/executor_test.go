@@ -39,7 +39,7 @@ test -z "$(cat)"`,
 	if got := w.log(f); got != "4f2a9c1d-test job 1 master 3.12 4f4f\n" || f.LogLines != 1 || len(f.LastLines) != 1 {
 		t.Errorf("log %q of %d lines", got, f.LogLines)
 	}
-	if started := await(w, event.TaskStarted{Task: "job", Attempt: 1}); started.Executor != "one" || started.Pool != "linux" {
+	if started := await(w, event.TaskStarted{Pool: "linux", Task: "job", Attempt: 1}); started.Executor != "one" || started.Pool != "linux" {
 		t.Errorf("started %+v", started)
 	}
 	var names []string
@@ -158,7 +158,58 @@ func TestPullRequestsGetNoSecrets(t *testing.T) {
 	f := w.run(plan.Task{Secrets: []string{"TOKEN"}, Run: `echo "${TOKEN-unset}"`}, func(p *plan.Plan, _ *event.TaskDispatched) {
 		p.Change.Kind = release.PullRequest
 	})
-	if got := w.log(f); f.Class != release.ClassOK || got != "sluice: secrets TOKEN are withheld: a pull_request run gets none\nunset\n" {
+	if got := w.log(f); f.Class != release.ClassOK || got != "sluice: secret TOKEN is withheld: a run of a pull request gets no secrets\nunset\n" {
+		t.Errorf("class %s, log %q", f.Class, got)
+	}
+}
+
+func TestSecretsAreGranted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("one", nil)
+	for _, one := range []struct {
+		name   string
+		change func(*plan.Plan)
+	}{
+		{"another project", func(p *plan.Plan) { p.Change.Project = "other" }},
+		{"the definition's word for its project", func(p *plan.Plan) { p.Change.Project, p.Project = "other", "demo" }},
+		{"a branch", func(p *plan.Plan) { p.Trust = release.TrustTrusted }},
+	} {
+		id := release.TaskID(release.Slug(one.name))
+		w.dispatch(plan.Task{ID: id, Secrets: []string{"TOKEN"}, Run: `echo "$TOKEN"`}, func(p *plan.Plan, _ *event.TaskDispatched) { one.change(p) })
+		f := await(w, event.TaskFinished{Pool: "linux", Task: id, Attempt: 1})
+		if f.Class != release.ClassConfig || !strings.Contains(f.Reason, "cannot give secret TOKEN to task "+string(id)+": no grant of the installation names it for project ") {
+			t.Errorf("%s: class %s, reason %s", one.name, f.Class, f.Reason)
+		}
+	}
+}
+
+// TestTheDispatchSaysTheEnvironment: a definition that calls its task's environment prod gets nothing of what prod is granted.
+func TestTheDispatchSaysTheEnvironment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("one", nil)
+	in := func(id release.TaskID, environment string) event.TaskFinished {
+		w.dispatch(plan.Task{ID: id, Environment: "prod", Secrets: []string{"GUARDED"}, Run: `test -n "$GUARDED"`},
+			func(_ *plan.Plan, d *event.TaskDispatched) { d.Environment = environment })
+		return await(w, event.TaskFinished{Pool: "linux", Task: id, Attempt: 1})
+	}
+	if f := in("called", ""); f.Class != release.ClassConfig || !strings.Contains(f.Reason, "let into environment prod, and this was let into none") {
+		t.Errorf("by its name alone: class %s, reason %s", f.Class, f.Reason)
+	}
+	if f := in("let-in", "prod"); f.Class != release.ClassOK {
+		t.Errorf("let in: class %s, reason %s", f.Class, f.Reason)
+	}
+}
+
+func TestUntrustedChangesGetNoSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("one", w.anyChange)
+	f := w.run(plan.Task{Secrets: []string{"TOKEN"}, Run: `echo "${TOKEN-unset}"`}, func(p *plan.Plan, _ *event.TaskDispatched) {
+		p.Trust = release.TrustUntrusted
+	})
+	if got := w.log(f); f.Class != release.ClassOK || got != "sluice: secret TOKEN is withheld: a run of an untrusted change gets no secrets\nunset\n" {
 		t.Errorf("class %s, log %q", f.Class, got)
 	}
 }
@@ -174,7 +225,7 @@ func TestInputs(t *testing.T) {
 	}, func(_ *plan.Plan, d *event.TaskDispatched) {
 		d.Inputs = []event.Produced{{Task: "job", Artifacts: produced.Artifacts}}
 	})
-	f := await(w, event.TaskFinished{Task: "next", Attempt: 1})
+	f := await(w, event.TaskFinished{Pool: "linux", Task: "next", Attempt: 1})
 	if got := w.log(f); f.Class != release.ClassOK || got != "file\ntree\n" {
 		t.Errorf("class %s (%s), log %q", f.Class, f.Reason, got)
 	}
@@ -207,7 +258,7 @@ func TestInputProblems(t *testing.T) {
 				p.Tasks = append(p.Tasks, plan.Task{ID: "a", Outputs: []plan.Output{{Type: "lib", Path: "x"}}})
 				d.Inputs = c.inputs
 			})
-		f := await(w, event.TaskFinished{Task: id, Attempt: 1})
+		f := await(w, event.TaskFinished{Pool: "linux", Task: id, Attempt: 1})
 		if f.Class != c.class || !strings.Contains(f.Reason, c.reason) {
 			t.Errorf("%s: class %s, reason %q; expected %s, %q", c.name, f.Class, f.Reason, c.class, c.reason)
 		}
@@ -245,7 +296,7 @@ echo one > sub/file && git add . && git commit -q -m one && git rev-parse HEAD`
 			func(p *plan.Plan, _ *event.TaskDispatched) {
 				p.Change.CloneURL, p.Change.Commit = "file://"+repo, c.commit
 			})
-		f := await(w, event.TaskFinished{Task: id, Attempt: 1})
+		f := await(w, event.TaskFinished{Pool: "linux", Task: id, Attempt: 1})
 		if f.Class != c.class {
 			t.Errorf("class %s (%s), log %q; expected %s", f.Class, f.Reason, w.log(f), c.class)
 		}

@@ -78,7 +78,7 @@ func TestCaches(t *testing.T) {
 	said := func(task plan.Task, change func(*plan.Plan, *event.TaskDispatched)) string {
 		t.Helper()
 		w.dispatch(task, change)
-		f := await(w, event.TaskFinished{Task: task.ID, Attempt: 1})
+		f := await(w, event.TaskFinished{Pool: "linux", Task: task.ID, Attempt: 1})
 		if f.Class != release.ClassOK {
 			t.Fatalf("got %+v, log %q", f, w.log(f))
 		}
@@ -98,12 +98,91 @@ func TestCaches(t *testing.T) {
 	if got := said(other, nil); got != "none\n" {
 		t.Errorf("another key %q", got)
 	}
-	pull := func(p *plan.Plan, _ *event.TaskDispatched) { p.Change.Kind = release.PullRequest }
-	if got := said(cachingTask("e", 10), pull); got != "none\n" {
-		t.Errorf("a pull request finds what the branch left, or could fill it: %q", got)
+}
+
+// TestCachesByTrust: a run reads what runs of its own ref wrote, or else what releases wrote. A release reads what releases
+// wrote, and nothing else.
+func TestCachesByTrust(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("one", w.anyChange)
+	for i, c := range []struct {
+		trust release.Trust
+		ref   string
+		want  string
+	}{
+		{release.TrustUntrusted, "refs/pull/1/head", "none"},
+		{release.TrustUntrusted, "refs/pull/1/head", "0"},
+		{release.TrustUntrusted, "refs/pull/2/head", "none"},
+		{"", "refs/pull/1/head", "0 1"}, // no level is the lowest
+		{release.TrustTrusted, "refs/pull/1/head", "none"},
+		{release.TrustTrusted, "refs/heads/x", "none"},
+		{release.TrustRelease, "refs/heads/master", "none"},
+		{release.TrustRelease, "refs/heads/releases/2", "6"},
+		{release.TrustTrusted, "refs/heads/x", "5"},
+		{release.TrustTrusted, "refs/heads/y", "6 7"},
+		{release.TrustUntrusted, "refs/pull/3/head", "6 7"},
+		{release.TrustRelease, "refs/heads/master", "6 7"},
+	} {
+		task := cachingTask(release.TaskID(fmt.Sprint(i)), 10)
+		w.dispatch(task, func(p *plan.Plan, _ *event.TaskDispatched) { p.Trust, p.Change.Ref = c.trust, c.ref })
+		f := await(w, event.TaskFinished{Pool: "linux", Task: task.ID, Attempt: 1})
+		if got := strings.Join(strings.Fields(w.log(f)), " "); f.Class != release.ClassOK || got != c.want {
+			t.Errorf("run %d, %s of %s, finds %q, want %q; %+v", i, c.trust, c.ref, got, c.want, f)
+		}
 	}
-	if got := said(cachingTask("f", 10), nil); got != "a\nb\nc\n" {
-		t.Errorf("after the pull request %q", got)
+}
+
+// TestCachesFollowNoLink: a command that puts a link where its cache, or the directory above, was has nothing kept from there,
+// and neither has one that moves its workspace away.
+func TestCachesFollowNoLink(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("one", nil)
+	loot := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(loot, "b"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(loot, "b", "key"), []byte("PRIVATE"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, run := range []string{
+		"rm -rf a; ln -s " + loot + " a", "mkdir -p a; rm -rf a/b; ln -s " + loot + "/b a/b", "mv ../work ../away; mkdir ../work; ln -s " + loot + " ../work/a",
+	} {
+		for n := range 2 {
+			id := release.TaskID(fmt.Sprintf("t%d-%d", i, n))
+			w.dispatch(plan.Task{ID: id, Run: "cat a/b/key || true; " + run, Caches: []plan.Cache{{Key: fmt.Sprint(i), Path: "a/b"}}}, nil)
+			if f := await(w, event.TaskFinished{Pool: "linux", Task: id, Attempt: 1}); strings.Contains(w.log(f), "PRIVATE") {
+				t.Errorf("after %s the cache is %q", run, w.log(f))
+			}
+		}
+	}
+}
+
+// TestAGlobIsNoDenialOfService: six ** over a tree of sixty directories, and pipes where files are expected.
+func TestAGlobIsNoDenialOfService(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("one", nil)
+	deep := "d=.; for i in $(seq 60); do d=$d/a; done; mkdir -p $d"
+	f := w.run(plan.Task{Run: deep, Outputs: []plan.Output{{Type: "x", Path: strings.Repeat("**/", 6) + "zz", Optional: true}}}, nil)
+	if f.Class != release.ClassOK {
+		t.Errorf("got %+v", f)
+	}
+	for id, task := range map[release.TaskID]plan.Task{
+		"output":  {Run: "mkfifo p", Outputs: []plan.Output{{Type: "x", Path: "p"}}},
+		"report":  {Run: "mkfifo p", Reports: plan.Reports{JUnit: "p"}},
+		"results": {Run: "mkfifo p", Reports: plan.Reports{Results: "p"}},
+	} {
+		task.ID = id
+		w.dispatch(task, nil)
+		if f := await(w, event.TaskFinished{Pool: "linux", Task: id, Attempt: 1}); f.Class == release.ClassOK || !strings.Contains(f.Reason, "named pipe") {
+			t.Errorf("%s: got %+v", id, f)
+		}
+	}
+	w.dispatch(plan.Task{ID: "cache", Run: "mkdir -p c; mkfifo c/p; echo x > c/file", Caches: []plan.Cache{{Key: "k", Path: "c"}}}, nil)
+	if f := await(w, event.TaskFinished{Pool: "linux", Task: "cache", Attempt: 1}); f.Class != release.ClassOK {
+		t.Errorf("got %+v", f)
 	}
 }
 
@@ -120,15 +199,15 @@ func TestCachesHaveALimit(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(from, "file"), make([]byte, size), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.keep(t.Context(), name, from, limit); err != nil {
+		if err := s.keep(t.Context(), name, opened(t, from), size, limit); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{"a", "b", "a"} {
 		put(name)
 	}
-	if err := s.lay(t.Context(), "b", filepath.Join(t.TempDir(), "x")); err != nil { // b is used last
-		t.Fatal(err)
+	if laid, err := s.lay(t.Context(), "b", opened(t, t.TempDir()), "x"); !laid || err != nil { // b is used last
+		t.Fatal(laid, err)
 	}
 	put("c")
 	var names []string
@@ -139,9 +218,22 @@ func TestCachesHaveALimit(t *testing.T) {
 	if !slices.Equal(names, []string{"b", "c"}) {
 		t.Errorf("kept %v", names)
 	}
-	if err := s.keep(t.Context(), "d", s.dir, 1); err == nil {
+	if err := s.keep(t.Context(), "d", opened(t, s.dir), size, 1); err == nil {
 		t.Error("kept what is larger than all may be")
 	}
+	if err := s.keep(t.Context(), "d", opened(t, s.dir), 0, size); err == nil {
+		t.Error("kept what grew beyond the limit since it was measured")
+	}
+}
+
+func opened(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root
 }
 
 // TestCachesAtOnce: writers and readers of one name, over two executors' stores; nobody ever sees half of an entry.
@@ -163,11 +255,11 @@ func TestCachesAtOnce(t *testing.T) {
 			to := t.TempDir()
 			group.Go(func() {
 				for i := range 10 {
-					if err := s.keep(t.Context(), "n", from, 1<<20); err != nil {
+					if err := s.keep(t.Context(), "n", opened(t, from), 20, 1<<20); err != nil {
 						t.Error(err)
 					}
 					there := filepath.Join(to, fmt.Sprint(i))
-					if err := s.lay(t.Context(), "n", there); err != nil {
+					if _, err := s.lay(t.Context(), "n", opened(t, to), fmt.Sprint(i)); err != nil {
 						t.Error(err)
 					}
 					if entries, _ := os.ReadDir(there); len(entries) != 20 && len(entries) != 0 {

@@ -54,8 +54,7 @@ func TestOrdersToStop(t *testing.T) {
 		class   release.Class
 		reason  string
 	}{
-		{"task cancelled", 0, event.TaskCancelRequested{Task: "job", Attempt: 1, Reason: "not wanted"}, release.ClassCancelled, "not wanted"},
-		{"run cancelled", 0, event.RunCancelRequested{Request: "r1", By: "eva", Reason: "typo"}, release.ClassCancelled, "the run was cancelled by eva: typo"},
+		{"task cancelled", 0, event.TaskCancelRequested{Task: "job", Attempt: 1, Pool: "linux", Reason: "not wanted"}, release.ClassCancelled, "not wanted"},
 		{"timeout", 0.5, nil, release.ClassTimeout, "the command ran longer than 500ms"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
@@ -65,7 +64,7 @@ func TestOrdersToStop(t *testing.T) {
 			w.dispatch(plan.Task{Run: up(dir), TimeoutS: one.timeout}, nil)
 			w.awaitFile(filepath.Join(dir, "up"))
 			if one.order != nil {
-				w.say(event.TaskCancelRequested{Task: "job", Attempt: 2, Reason: "another attempt"})
+				w.say(event.TaskCancelRequested{Task: "job", Attempt: 2, Pool: "linux", Reason: "another attempt"})
 				w.say(one.order)
 			}
 			f := w.finished()
@@ -87,7 +86,7 @@ func TestCancelBeforeTheCommand(t *testing.T) {
 	}
 	defer e.close()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a, err := e.register(event.AttemptRef{Run: testRun, Task: "job", Attempt: 1}, cancel)
+	a, err := e.register(event.AttemptRef{Run: testRun, Task: "job", Attempt: 1}, 0, cancel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +174,7 @@ func TestLostClaimIsDropped(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "ran")
 	w.dispatch(plan.Task{Run: "echo ran > " + marker}, nil)
 	w.dispatch(plan.Task{ID: "next", Run: ":"}, nil)
-	await(w, event.TaskFinished{Task: "next", Attempt: 1})
+	await(w, event.TaskFinished{Pool: "linux", Task: "next", Attempt: 1})
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("an attempt of another executor ran")
 	}
@@ -195,7 +194,7 @@ func TestOneOfManyExecutorsRunsAnAttempt(t *testing.T) {
 		w.dispatch(plan.Task{ID: id, Run: fmt.Sprintf("echo x >> %s/%d", out, i)}, nil)
 	}
 	for i := range tasks {
-		f := await(w, event.TaskFinished{Task: release.TaskID(fmt.Sprintf("t%d", i)), Attempt: 1})
+		f := await(w, event.TaskFinished{Pool: "linux", Task: release.TaskID(fmt.Sprintf("t%d", i)), Attempt: 1})
 		if b, err := os.ReadFile(filepath.Join(out, strconv.Itoa(i))); err != nil || string(b) != "x\n" || f.Class != release.ClassOK {
 			t.Errorf("task %d ran as %q: %v, %+v", i, b, err, f)
 		}
@@ -208,7 +207,7 @@ func TestLateResultIsRefused(t *testing.T) {
 	executor := w.start("one", nil)
 	w.dispatch(plan.Task{Run: "echo up > " + dir + "/up; while ! test -e " + dir + "/go; do sleep 0.01; done"}, nil)
 	w.awaitFile(filepath.Join(dir, "up"))
-	w.say(event.TaskFinished{Task: "job", Attempt: 1, Class: release.ClassLost, Reason: "said the scheduler"})
+	w.say(event.TaskFinished{Pool: "linux", Task: "job", Attempt: 1, Class: release.ClassLost, Reason: "said the scheduler"})
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +317,7 @@ func TestKilledExecutor(t *testing.T) {
 		t.Errorf("got %+v", f)
 	}
 	w.dispatch(plan.Task{ID: "next", Run: ":"}, nil)
-	if f := await(w, event.TaskFinished{Task: "next", Attempt: 1}); f.Class != release.ClassOK {
+	if f := await(w, event.TaskFinished{Pool: "linux", Task: "next", Attempt: 1}); f.Class != release.ClassOK {
 		t.Errorf("got %+v", f)
 	}
 	w.clean()

@@ -32,7 +32,7 @@ func (e *executor) live(ctx context.Context) error {
 		case <-ticker.C:
 			e.sayFarewell(ctx)
 			if order == nil { // nothing else hears by now
-				e.lookForOrders(ctx)
+				e.lookWhileEnding(ctx)
 			}
 		case <-freed:
 		case reason := <-e.noticed:
@@ -78,16 +78,35 @@ func (e *executor) openDriver(ctx context.Context) (driver.Driver, error) {
 	if e.config.Use != nil {
 		return e.config.Use, nil
 	}
-	site, err := choose.Open(ctx, e.config.Driver, choose.Options{Place: e.config.Dir, Path: e.config.Path, Log: e.log})
+	site, err := choose.Open(ctx, e.config.Driver, choose.Options{
+		Place: e.config.Dir, Path: e.config.Path, Log: e.log,
+		Cells: e.config.Cells, Hide: e.config.Hide, Show: []string{e.place.step},
+	})
 	if err != nil {
 		return nil, err
 	}
 	e.site = site
+	e.tellIsolation(driver.IsolationOf(site))
 	swept, err := site.Sweep(ctx)
 	if swept > 0 {
 		e.log.Warn("ended what an earlier executor left running", "things", swept)
 	}
 	return site, err
+}
+
+// tellIsolation notes what heartbeats say of the driver.
+func (e *executor) tellIsolation(i driver.Isolation) {
+	const most, longest = 16, 300
+	told := event.Isolation{Held: i.Held}
+	for _, text := range i.Missing[:min(len(i.Missing), most)] {
+		told.Missing = append(told.Missing, strings.ToValidUTF8(text[:min(len(text), longest)], ""))
+	}
+	if err := i.Untrusted(); err != nil {
+		told.Refusal = strings.ToValidUTF8(err.Error()[:min(len(err.Error()), longest)], "")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.isolation = told
 }
 
 func (e *executor) close() {
@@ -149,7 +168,7 @@ func (e *executor) state() event.ExecutorHeartbeat {
 	defer e.mu.Unlock()
 	h := event.ExecutorHeartbeat{
 		Pool: e.config.Pool, Executor: e.deps.Instance, Host: e.host, Slots: int32(e.config.Slots),
-		Draining: e.refused != "", Reason: e.refused,
+		Draining: e.refused != "", Reason: e.refused, Isolation: e.isolation,
 	}
 	for ref := range e.running {
 		h.Running = append(h.Running, ref)

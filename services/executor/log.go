@@ -48,7 +48,7 @@ func newOutput(a *attempt) *output {
 
 func chunk(a *attempt, c logs.Chunk) bus.LogChunk {
 	return bus.LogChunk{
-		Run: a.ref.Run, Task: a.ref.Task, Attempt: a.ref.Attempt,
+		Pool: a.e.config.Pool, Run: a.ref.Run, Task: a.ref.Task, Attempt: a.ref.Attempt,
 		Number: c.Number, FirstLine: c.FirstLine, Data: []byte(c.Text), Last: c.Last, Time: c.At,
 	}
 }

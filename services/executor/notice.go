@@ -16,6 +16,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/driver"
 	"github.com/sluiceci/sluice/pkg/driver/choose"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/files"
 )
 
 // Notice says where it is told that this machine will be taken away: a spot notice, a maintenance window. Any of the
@@ -111,7 +112,7 @@ func (n *asker) lookFile(context.Context) (string, bool, error) {
 	if n.File == "" {
 		return "", false, nil
 	}
-	file, err := os.Open(n.File)
+	file, _, err := files.OpenPath(n.File)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", false, nil
 	}

@@ -106,7 +106,7 @@ func TestCleanupRunsAfterACancel(t *testing.T) {
 	w.start("one", nil)
 	w.dispatch(plan.Task{Cleanup: "echo cleaned > " + dir + "/cleaned", Run: up(dir)}, nil)
 	w.awaitFile(filepath.Join(dir, "up"))
-	w.say(event.TaskCancelRequested{Task: "job", Attempt: 1, Reason: "not wanted"})
+	w.say(event.TaskCancelRequested{Pool: "linux", Task: "job", Attempt: 1, Reason: "not wanted"})
 	if f := w.finished(); f.Class != release.ClassCancelled {
 		t.Errorf("got %+v", f)
 	}

@@ -57,7 +57,7 @@ func TestPlacesAreMadeAndDestroyed(t *testing.T) {
 		t.Errorf("%v are left", left)
 	}
 	await(w, event.PlacesCreated{Task: "job", Attempt: 1, Pool: "linux"})
-	await(w, event.PlacesDestroyed{Task: "job", Attempt: 1})
+	await(w, event.PlacesDestroyed{Pool: "linux", Task: "job", Attempt: 1})
 }
 
 // TestPlacesAreDestroyedWhateverHappens also when making them fails half-way.
@@ -129,7 +129,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	w.say(event.TaskFinished{Task: "job", Attempt: 1, Pool: "linux", Executor: "gone", Class: release.ClassLost, Outcome: release.Error})
-	await(w, event.PlacesDestroyed{Task: "job", Attempt: 1})
+	await(w, event.PlacesDestroyed{Pool: "linux", Task: "job", Attempt: 1})
 	if again := machines(dir); len(again) > 0 {
 		t.Errorf("%v are left", again)
 	}
@@ -182,7 +182,7 @@ func TestKilledExecutorCleansWhenItIsBack(t *testing.T) {
 	if got := w.awaitFile(filepath.Join(dir, "cleaned")); got != "mine" {
 		t.Errorf("cleaned %q", got)
 	}
-	await(w, event.PlacesDestroyed{Task: "job", Attempt: 1})
+	await(w, event.PlacesDestroyed{Pool: "linux", Task: "job", Attempt: 1})
 	w.awaitClean()
 	if left := machines(cloudDir); len(left) > 0 {
 		t.Errorf("%v are left", left)
@@ -232,7 +232,7 @@ func TestNoticeDrains(t *testing.T) {
 			})
 			w.dispatch(plan.Task{ID: "next", Run: ":"}, nil)
 			w.start("two", func(c *Config) { c.Dir = t.TempDir() })
-			if f := await(w, event.TaskFinished{Task: "next", Attempt: 1}); f.Executor != "two" {
+			if f := await(w, event.TaskFinished{Pool: "linux", Task: "next", Attempt: 1}); f.Executor != "two" {
 				t.Errorf("%s took work", f.Executor)
 			}
 		})

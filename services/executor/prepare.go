@@ -1,11 +1,13 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/driver"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -67,6 +69,9 @@ func (a *attempt) makeWorkspace(ctx context.Context) error {
 	if err := a.checkImage(); err != nil {
 		return err
 	}
+	if err := cmp.Or(a.checkIsolation(), a.checkConfined()); err != nil {
+		return err
+	}
 	if err := a.e.place.make(a.dir); err != nil {
 		return fail(release.ClassInfra, "cannot make the workspace: %w", err)
 	}
@@ -81,6 +86,18 @@ func (a *attempt) makeWorkspace(ctx context.Context) error {
 		}
 	}
 	return a.checkDirectory()
+}
+
+// checkIsolation refuses a change that nobody vouches for where its commands would not be held back. The scheduler sends none
+// to a pool that does not accept it; this is for one that accepts what its machines cannot hold.
+func (a *attempt) checkIsolation() error {
+	if a.e.site == nil || a.plan.Trust.Covers(release.TrustTrusted) {
+		return nil
+	}
+	if err := driver.IsolationOf(a.e.site).Untrusted(); err != nil {
+		return fail(release.ClassConfig, "%w; send it to a pool of containers or sandboxes", err)
+	}
+	return nil
 }
 
 // checkImage refuses a task that names an image where nothing can be made of one: what it runs in is part of what it

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/files"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -65,7 +66,7 @@ func (a *attempt) makePlaces(ctx context.Context) error {
 		return err
 	}
 	env := a.makerVariables(expires)
-	file := filepath.Join(a.dir, "places")
+	file := filepath.Join(a.dir, placesName)
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return fail(release.ClassInfra, "cannot make the file of places: %w", err)
 	}
@@ -74,7 +75,7 @@ func (a *attempt) makePlaces(ctx context.Context) error {
 	if err := a.script(ctx, a.here(), create); err != nil {
 		return err
 	}
-	addresses, err := readAddresses(file)
+	addresses, err := readAddresses(a.dir)
 	if err != nil {
 		return err
 	}
@@ -115,15 +116,19 @@ func (a *attempt) makerVariables(expires time.Time) map[string]string {
 	return env
 }
 
+// placesName is the file that a provider's command writes the places to that it made.
+const placesName = "places"
+
 // readAddresses reads what the provider printed: an address on each line.
-func readAddresses(name string) ([]string, error) {
-	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxAddresses {
-		return nil, fail(release.ClassInfra, "cannot read the places that were made: expected a file of at most %d bytes at $SLUICE_PLACES", maxAddresses)
-	}
-	text, err := os.ReadFile(name)
+func readAddresses(dir string) ([]string, error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fail(release.ClassInfra, "cannot read the places that were made: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	text, err := files.Read(root, placesName, maxAddresses)
+	if err != nil {
+		return nil, fail(release.ClassInfra, "cannot read the places that were made: expected a file of at most %d bytes at $SLUICE_PLACES: %w", maxAddresses, err)
 	}
 	return strings.Fields(string(text)), nil
 }

@@ -1,12 +1,14 @@
 package executor
 
 import (
+	"context"
 	"io"
 	"os"
 	"strconv"
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/files"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/report"
 )
@@ -19,11 +21,11 @@ const (
 
 // readReports reads what the task says it leaves. After a command that ended well, a report that is missing, unreadable
 // or empty means that nobody knows: class unknown, never a success. After one that failed it is only told in the log.
-func (a *attempt) readReports(shelves []*shelf, failed error, variant string) error {
+func (a *attempt) readReports(ctx context.Context, shelves []*shelf, failed error, variant string) error {
 	var sum report.Summary
 	var err error
 	for _, s := range shelves {
-		err = orElse(err, a.readShelf(s, &sum))
+		err = orElse(err, a.readShelf(ctx, s, &sum))
 	}
 	ofVariant(&sum, variant)
 	a.keepSummary(&sum)
@@ -40,9 +42,9 @@ func (a *attempt) readReports(shelves []*shelf, failed error, variant string) er
 }
 
 // readShelf reads the reports of one workspace.
-func (a *attempt) readShelf(s *shelf, sum *report.Summary) error {
+func (a *attempt) readShelf(ctx context.Context, s *shelf, sum *report.Summary) error {
 	var one report.Summary
-	err := a.readJUnit(s.root, &one)
+	err := a.readJUnit(ctx, s.root, &one)
 	if err == nil {
 		err = a.readResults(s.root, &one)
 	}
@@ -70,12 +72,12 @@ func rename(sum *report.Summary, metric, test string) {
 	}
 }
 
-func (a *attempt) readJUnit(root *os.Root, sum *report.Summary) error {
+func (a *attempt) readJUnit(ctx context.Context, root *os.Root, sum *report.Summary) error {
 	glob := a.task.Reports.JUnit
 	if glob == "" {
 		return nil
 	}
-	found, err := matches(root, glob)
+	found, err := matches(ctx, root, glob)
 	if err != nil {
 		return err
 	}
@@ -98,13 +100,9 @@ func (a *attempt) readResults(root *os.Root, sum *report.Summary) error {
 }
 
 func (a *attempt) readOne(root *os.Root, name string, sum *report.Summary, read func(io.Reader) (report.Summary, error)) error {
-	info, err := root.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return fail(release.ClassUnknown, "cannot read report %q: there is no such file in the workspace", name)
-	}
-	file, err := root.Open(name)
+	file, _, err := files.Open(root, name)
 	if err != nil {
-		return fail(release.ClassUnknown, "cannot read report %q: %w", name, err)
+		return fail(release.ClassUnknown, "cannot read report %q: there is no such file in the workspace: %w", name, err)
 	}
 	defer func() { _ = file.Close() }()
 	one, err := read(file)

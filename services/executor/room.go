@@ -65,7 +65,7 @@ func (a *attempt) script(ctx context.Context, r *room, o order) error {
 	process, err := r.driver.Start(ctx, driver.Spec{
 		Args: args, Dir: a.directory(r, o), Home: r.dir, Root: r.dir, Env: a.environment(r, o),
 		Output: r.output, Grace: a.e.config.Grace, Image: a.task.Image, Network: a.task.Network == "full",
-		Limits: a.limits(), Labels: a.labels(),
+		Limits: a.limits(), Labels: a.labels(), Mounts: a.mounts(r),
 	})
 	if err != nil {
 		return orCause(ctx, classify(release.ClassConfig, err))
@@ -168,6 +168,20 @@ func variableName(key string) string {
 		}
 		return '_'
 	}, key)
+}
+
+// mounts are the trees beside its own that a command on this machine needs: the objects that its checkout borrows.
+func (a *attempt) mounts(r *room) []driver.Mount {
+	kind := a.e.config.Driver.Kind
+	here := r.driver == a.e.driver && a.task.Image == "" && (kind == "" || kind == "local" || kind == "auto")
+	if !here || a.task.Checkout == "none" || a.e.git == nil {
+		return nil
+	}
+	objects, err := a.e.git.Objects(a.plan.Change.CloneURL, a.plan.Change.Commit)
+	if err != nil {
+		return nil // The checkout has said so.
+	}
+	return []driver.Mount{{Source: objects}}
 }
 
 // limits are what the task's resources allow a command.

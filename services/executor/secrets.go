@@ -2,58 +2,80 @@ package executor
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/mask"
+	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 )
 
 // findSecrets resolves the secrets that the task names, and those of the provider that makes its places, which only that
-// provider's commands see. A change that is not trusted gets none, whatever its definition says; then it says so.
-func (a *attempt) findSecrets() (withheld string, err error) {
-	names := slices.Clone(a.task.Secrets)
+// provider's commands see. Each must be granted by the installation. A change that gets none at all runs without them;
+// then it says so.
+func (a *attempt) findSecrets(ctx context.Context) (withheld string, err error) {
+	given, kept, err := a.granted(a.task.Secrets, secret.OfTask)
+	if err != nil {
+		return "", err
+	}
+	a.secrets = given
 	if a.maker != nil {
-		names = append(names, a.maker.Secrets...)
-	}
-	if len(names) == 0 {
-		return "", nil
-	}
-	if !a.plan.Change.Trusted() {
-		return fmt.Sprintf("secrets %s are withheld: a %s run gets none", strings.Join(names, ", "), a.plan.Change.Kind), nil
-	}
-	known := make(map[string]string, len(names))
-	values := make([]string, 0, len(names))
-	for _, name := range names {
-		value, err := a.secret(name)
+		made, more, err := a.granted(a.maker.Secrets, secret.OfProvider)
 		if err != nil {
 			return "", err
 		}
-		known[name] = value
-		values = append(values, value)
+		a.makers, kept = made, append(kept, more...)
+	}
+	if a.claimed {
+		more, err := a.findTokens(ctx)
+		if err != nil {
+			return "", err
+		}
+		kept = append(kept, more...)
+	}
+	return strings.Join(kept, "; "), a.guardSecrets()
+}
+
+// granted finds the values of the names that the grants give.
+func (a *attempt) granted(names []string, use func(*plan.Plan, *plan.Task, string) secret.Use) (given map[string]string, withheld []string, err error) {
+	given = make(map[string]string, len(names))
+	for _, name := range names {
+		u := use(a.plan, a.task, name)
+		u.Environment = a.data.Environment  // what the scheduler let it into, whatever the plan calls it
+		u.Upkeep = a.ref.Run == event.Fleet // said by the scheduler alone, of the installation's own places
+		d := a.e.config.Grants.Decide(u)
+		switch {
+		case d.Withheld:
+			withheld = append(withheld, "secret "+name+" is withheld: "+d.Reason)
+			continue
+		case !d.Allowed:
+			return nil, nil, fail(release.ClassConfig, "cannot give secret %s to task %s: %s", name, a.task.ID, d.Reason)
+		}
+		if given[name], err = a.secret(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	return given, withheld, nil
+}
+
+// guardSecrets makes the masks of what the attempt was given.
+func (a *attempt) guardSecrets() (err error) {
+	values := slices.Concat(slices.Collect(maps.Values(a.secrets)), slices.Collect(maps.Values(a.makers)))
+	if len(values) == 0 {
+		return nil
 	}
 	if a.masker, err = mask.New(values); err != nil {
-		return "", classify(release.ClassConfig, err)
-	}
-	a.secrets = pick(known, a.task.Secrets)
-	if a.maker != nil {
-		a.makers = pick(known, a.maker.Secrets)
+		return classify(release.ClassConfig, err)
 	}
 	long := slices.DeleteFunc(values, func(value string) bool { return len(value) < minSearched })
 	if len(long) > 0 {
 		a.searched, err = mask.New(long)
 	}
-	return "", err
-}
-
-func pick(from map[string]string, names []string) map[string]string {
-	some := make(map[string]string, len(names))
-	for _, name := range names {
-		some[name] = from[name]
-	}
-	return some
+	return err
 }
 
 // secret finds one value.

@@ -12,7 +12,9 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/git"
+	"github.com/sluiceci/sluice/pkg/idtoken"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/pkg/service"
 )
 
@@ -32,13 +34,18 @@ type Config struct {
 	MinFree     int64             `yaml:"min_free"`    // bytes of disk below which it takes no work; 1 GiB when 0, none when negative
 	LiveLog     int64             `yaml:"live_log"`    // bytes of an attempt's log that are seen live; 32 MiB when 0
 	Driver      choose.Config     `yaml:"driver"`      // where attempts run; processes of this machine when empty
+	Accepts     []release.Trust   `yaml:"accepts"`     // changes that it takes; what the driver can hold back when empty
 	Notice      Notice            `yaml:"notice"`      // where it is told that this machine will be taken away
 	Caches      string            `yaml:"caches"`      // directory of caches, which executors of one machine may share; below Dir when empty
 	CacheSize   int64             `yaml:"cache_size"`  // bytes of all caches together; 10 GiB when 0, none when negative
 	Keep        time.Duration     `yaml:"keep"`        // how long workspaces of failed attempts are left whose task does not say
+	Grants      secret.Grants     `yaml:"-"`           // which tasks get which secrets
 	Use         driver.Driver     `yaml:"-"`           // in place of Driver
 	Alerts      []Alert           `yaml:"-"`           // suites that tasks may name
 	Recorders   []Recorder        `yaml:"-"`           // records that tasks may want of their attempts
+	Cells       bool              `yaml:"-"`           // this program can be started as a cell: see driver.LocalOptions
+	Untrusted   Untrusted         `yaml:"-"`           // what tasks of untrusted changes may have
+	Hide        []string          `yaml:"-"`           // the platform's files and directories, which do not exist for commands
 
 	// Failed, when set, is shown the workspace of a failed attempt before that is cleaned: a person may look around. The
 	// attempt goes on when it returns; it must when ctx ends.
@@ -105,8 +112,9 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 		event.TypeTaskStarted, event.TypeTaskFinished, event.TypePlacesCreated, event.TypePlacesDestroyed,
 	}
 	return service.Service{
-		Name: Name,
-		Doc:  "runs one attempt: cleanup → prepare → run → collect → cleanup, whatever happens",
+		Name: Name, Pool: config.Pool, Bus: deps.Bus, Asks: []string{idtoken.Topic + "." + config.Pool},
+		Reads: append(says, event.TypeRunCancelRequested, event.TypeLeaseGranted, event.TypeLeaseEnded, event.TypeTaskCancelRequested),
+		Doc:   "runs one attempt: cleanup → prepare → run → collect → cleanup, whatever happens",
 		Routes: []bus.Route{
 			bus.Work("run", says, e.take,
 				bus.Key(config.Pool), bus.Workers(config.Slots), bus.Gate(e.await, e.shutting), bus.Grace(e.patience()), bus.AckWait(ackWait)),
@@ -119,7 +127,7 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 			}, Run: e.live},
 			{Name: "tend-" + config.Pool, Says: []event.Type{event.TypeTaskFinished, event.TypePlacesDestroyed}, Run: e.tendAll},
 			{Name: "notice-" + config.Pool, Run: e.watchNotice},
-			{Name: "cancel-" + config.Pool, Hears: []event.Type{event.TypeTaskCancelRequested, event.TypeRunCancelRequested}, Run: e.hearCancels},
+			{Name: "cancel-" + config.Pool, Hears: []event.Type{event.TypeTaskCancelRequested}, Run: e.hearCancels},
 		},
 	}, nil
 }

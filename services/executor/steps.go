@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/files"
 	"github.com/sluiceci/sluice/pkg/pack"
 )
 
@@ -99,11 +101,11 @@ func (a *attempt) packFiles(ctx context.Context) error {
 	if empty(dir) {
 		return nil
 	}
+	if err := a.weed(ctx, dir); err != nil {
+		return err
+	}
 	if size := treeSize(dir); size > maxFiles {
 		return fault.New(fault.Invalid, "they have %d bytes, expected at most %d", size, int64(maxFiles))
-	}
-	if err := a.weed(dir); err != nil {
-		return err
 	}
 	from := pack.Stream(ctx, dir)
 	defer func() { _ = from.Close() }()
@@ -127,22 +129,25 @@ func gather(from, to string) error {
 
 // empty reports whether a directory has nothing in it, or is none.
 func empty(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return err != nil || len(entries) == 0
+	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = d.Close() }()
+	names, _ := d.Readdirnames(1)
+	return len(names) == 0
 }
 
 // weed removes what is not to be packed.
-func (a *attempt) weed(dir string) error {
+func (a *attempt) weed(ctx context.Context, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
 	var remove []string
-	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	err = files.Walk(ctx, root, ".", files.Limits{}, func(name string, entry fs.DirEntry) error {
 		switch {
-		case err != nil:
-			return err
 		case entry.IsDir() && entry.Name() == numbersName:
 			remove = append(remove, name)
 			return fs.SkipDir
@@ -176,7 +181,7 @@ func (a *attempt) unfit(root *os.Root, name string, entry fs.DirEntry) string {
 	if a.searched == nil {
 		return ""
 	}
-	file, err := root.Open(name)
+	file, _, err := files.Open(root, name)
 	if err != nil {
 		return "cannot be read"
 	}

@@ -21,13 +21,13 @@ const (
 func (e *executor) sweep(ctx context.Context, d *bus.Delivery[event.PlacesCreated]) error {
 	p := d.Data
 	ref := event.AttemptRef{Run: d.Event.Run, Task: p.Task, Attempt: p.Attempt}
-	if gone, err := e.said(ctx, ref, event.PlacesDestroyed{Task: p.Task, Attempt: p.Attempt}); gone || err != nil {
+	if gone, err := e.said(ctx, ref, event.PlacesDestroyed{Task: p.Task, Attempt: p.Attempt, Pool: p.Pool}); gone || err != nil {
 		return err
 	}
 	if wait := p.Expires.Sub(e.now()); wait > 0 {
 		return fault.Later(min(wait, sweepMost), "places of provider %s are to be destroyed by %s", p.Provider, p.Expires)
 	}
-	ended, err := e.said(ctx, ref, event.TaskFinished{Task: p.Task, Attempt: p.Attempt})
+	ended, err := e.said(ctx, ref, event.TaskFinished{Task: p.Task, Attempt: p.Attempt, Pool: p.Pool})
 	if err != nil {
 		return err
 	}
@@ -39,12 +39,16 @@ func (e *executor) sweep(ctx context.Context, d *bus.Delivery[event.PlacesCreate
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a, err := e.register(ref, cancel)
+	a, err := e.register(ref, 0, cancel)
 	if a == nil || err != nil {
 		return err
 	}
 	defer e.release(a, false)
-	if err := a.sweep(running, p); err != nil {
+	given, err := e.given(ctx, ref, p.Pool)
+	if err != nil {
+		return err
+	}
+	if err := a.sweep(running, p, given.Environment); err != nil {
 		return fault.Later(tendRetry, "cannot destroy places whose time has passed: %w", err)
 	}
 	return e.sayDestroyed(ctx, ref, p.Provider)
@@ -59,9 +63,23 @@ func (e *executor) said(ctx context.Context, ref event.AttemptRef, p event.Paylo
 	return err == nil, err
 }
 
+// given reads the dispatch of an attempt; an empty one when the stream does not have it any more.
+func (e *executor) given(ctx context.Context, ref event.AttemptRef, pool string) (event.TaskDispatched, error) {
+	place := event.TaskDispatched{Task: ref.Task, Attempt: ref.Attempt, Pool: pool}
+	found, err := e.deps.Bus.Get(ctx, event.Root(ref.Run, e.source(), e.now(), place).Subject())
+	if bus.Empty(err) {
+		return place, nil
+	}
+	if err != nil {
+		return place, err
+	}
+	given, _ := found.Data.(event.TaskDispatched)
+	return given, nil
+}
+
 // sweep makes a workspace as the attempt had one and destroys what it made.
-func (a *attempt) sweep(ctx context.Context, p event.PlacesCreated) error {
-	a.take(event.TaskDispatched{Task: p.Task, Attempt: p.Attempt, Pool: p.Pool, Plan: p.Plan, Lease: p.Lease})
+func (a *attempt) sweep(ctx context.Context, p event.PlacesCreated, environment string) error {
+	a.take(event.TaskDispatched{Task: p.Task, Attempt: p.Attempt, Pool: p.Pool, Plan: p.Plan, Lease: p.Lease, Environment: environment})
 	a.quiet = true
 	if err := a.find(ctx); err != nil {
 		return err

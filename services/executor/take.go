@@ -15,12 +15,15 @@ import (
 func (e *executor) take(ctx context.Context, d *bus.Delivery[event.TaskDispatched]) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a, err := e.register(event.AttemptRef{Run: d.Event.Run, Task: d.Data.Task, Attempt: d.Data.Attempt}, cancel)
+	a, err := e.register(event.AttemptRef{Run: d.Event.Run, Task: d.Data.Task, Attempt: d.Data.Attempt}, d.Event.Seq, cancel)
 	if a == nil || err != nil {
 		return err
 	}
 	claimed := false
 	defer func() { e.release(a, claimed) }()
+	if over, err := e.ended(ctx, d.Event, d.Data); over || err != nil {
+		return err
+	}
 	claimed, err = d.Claim(ctx, event.TaskStarted{
 		Task: d.Data.Task, Attempt: d.Data.Attempt, Pool: e.config.Pool, Executor: e.deps.Instance,
 	})

@@ -173,7 +173,7 @@ func (a *attempt) bringBack(ctx context.Context, r record) error {
 // reportLost says that an attempt was lost, unless somebody has said how it ended.
 func (e *executor) reportLost(ctx context.Context, ref event.AttemptRef, unclean string, seen event.TaskFinished) error {
 	b := e.deps.Bus
-	started := event.TaskStarted{Task: ref.Task, Attempt: ref.Attempt}
+	started := event.TaskStarted{Task: ref.Task, Attempt: ref.Attempt, Pool: e.config.Pool}
 	cause, err := b.Get(ctx, event.Root(ref.Run, e.source(), e.now(), started).Subject())
 	if bus.Empty(err) {
 		return nil // These are not the facts that the workspace was made under.

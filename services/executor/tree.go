@@ -6,7 +6,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/files"
 )
 
 // copyTree copies files, directories and links as they are; what is none of these is left out. What is not there is
@@ -28,53 +32,58 @@ func copyTree(ctx context.Context, from, to string) error {
 		return err
 	}
 	defer func() { _ = target.Close() }()
-	return fs.WalkDir(source.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil || name == "." {
-			return err
-		}
-		return copyEntry(source, target, filepath.FromSlash(name), entry)
-	})
+	c := copier{source: source, target: target}
+	return files.Walk(ctx, source, ".", files.Limits{}, c.entry)
 }
 
-func copyEntry(source, target *os.Root, name string, entry fs.DirEntry) error {
-	info, err := entry.Info()
+// copier copies what is below one open directory to below another.
+type copier struct {
+	source, target *os.Root
+	below          string // of target
+	bounded        bool
+	left           int64 // bytes, when bounded
+}
+
+func (c *copier) entry(name string, _ fs.DirEntry) error {
+	info, err := c.source.Lstat(name)
 	if err != nil {
 		return err
 	}
+	at := path.Join(c.below, name)
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return target.Mkdir(name, mode.Perm()|0o700)
+		return c.target.Mkdir(at, mode.Perm()|0o700)
 	case mode&fs.ModeSymlink != 0:
-		to, err := source.Readlink(name)
+		to, err := c.source.Readlink(name)
 		if err != nil {
 			return err
 		}
-		return target.Symlink(to, name)
+		return c.target.Symlink(to, at)
 	case mode.IsRegular():
-		return copyFile(source, target, name, info)
+		return c.file(name, at)
 	}
 	return nil
 }
 
-// copyFile keeps the mode and the time: tools take a newer file for a changed one.
-func copyFile(source, target *os.Root, name string, info fs.FileInfo) error {
-	in, err := source.Open(name)
+// file keeps the mode and the time: tools take a newer file for a changed one.
+func (c *copier) file(name, at string) error {
+	in, info, err := files.Open(c.source, name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := target.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o200)
+	if c.left -= info.Size(); c.bounded && c.left < 0 {
+		return fault.New(fault.Invalid, "%s does not fit in what is left for it", name)
+	}
+	out, err := c.target.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o200)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(out, io.LimitReader(in, info.Size()))
 	if err = errors.Join(err, out.Close()); err != nil {
 		return err
 	}
-	return target.Chtimes(name, info.ModTime(), info.ModTime())
+	return c.target.Chtimes(at, info.ModTime(), info.ModTime())
 }
 
 // treeSize is how many bytes the files below a directory take; what cannot be read counts as nothing.

@@ -52,7 +52,7 @@ func (a *attempt) variant(ctx context.Context, index int, v plan.Variant) error 
 	if err := a.prove(ctx); err != nil {
 		return err
 	}
-	a.dropReports()
+	a.dropReports(ctx)
 	env := maps.Clone(v.Variables)
 	if env == nil {
 		env = map[string]string{}
@@ -68,11 +68,11 @@ func (a *attempt) variant(ctx context.Context, index int, v plan.Variant) error 
 	if err != nil {
 		return orElse(failed, err)
 	}
-	return orElse(failed, a.readReports(shelves, failed, v.Name))
+	return orElse(failed, a.readReports(ctx, shelves, failed, v.Name))
 }
 
 // dropReports removes the reports of the variant before: those must not be taken for this one's.
-func (a *attempt) dropReports() {
+func (a *attempt) dropReports(ctx context.Context) {
 	rooms := []string{a.workspace()}
 	for _, n := range a.nodes {
 		rooms = append(rooms, n.workspace())
@@ -86,7 +86,7 @@ func (a *attempt) dropReports() {
 			if glob == "" {
 				continue
 			}
-			found, _ := matches(root, glob) // A glob that cannot be read is told when the reports are.
+			found, _ := matches(ctx, root, glob) // A glob that cannot be read is told when the reports are.
 			for _, name := range found {
 				if err := root.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 					a.log.note("cannot remove the report of the variant before: " + err.Error())

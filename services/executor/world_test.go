@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/driver"
 	"github.com/sluiceci/sluice/pkg/driver/drivertest"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -20,6 +21,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/logs"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/pkg/service"
 )
 
@@ -68,8 +70,9 @@ type running struct {
 func (w *world) start(instance string, change func(*Config)) *running {
 	w.t.Helper()
 	config := Config{
-		Pool: "linux", Slots: 2, Dir: w.dir, Grace: 200 * time.Millisecond, Drain: 200 * time.Millisecond,
-		Beat: 20 * time.Millisecond, MinFree: -1,
+		Accepts: release.Trusts(),
+		Pool:    "linux", Slots: 2, Dir: w.dir, Grace: 200 * time.Millisecond, Drain: 200 * time.Millisecond,
+		Beat: 20 * time.Millisecond, MinFree: -1, Grants: secret.Grants{{Names: []string{"TOKEN", "SHORT", "NOPE"}, Projects: []string{"demo"}}, {Names: []string{"GUARDED"}, Projects: []string{"demo"}, Environments: []string{"prod"}}},
 	}
 	if change != nil {
 		change(&config)
@@ -92,6 +95,20 @@ func (w *world) start(instance string, change func(*Config)) *running {
 	return &running{w: w, stop: stop}
 }
 
+// anyChange has an executor run every change with a driver of the test's own, which nobody asks what it holds back.
+func (w *world) anyChange(c *Config) {
+	local, err := driver.NewLocal(driver.LocalOptions{Place: w.dir})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := local.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	c.Use = local
+}
+
 func (w *world) deps(instance string) service.Deps {
 	return service.Deps{
 		Bus: w.bus, Blobs: w.blobs, Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -101,6 +118,8 @@ func (w *world) deps(instance string) service.Deps {
 
 func findSecret(name string) (string, error) {
 	switch name {
+	case "GUARDED":
+		return "a-guarded-value", nil
 	case "TOKEN":
 		return testSecret, nil
 	case "SHORT":
@@ -120,8 +139,8 @@ func (w *world) dispatch(task plan.Task, change func(*plan.Plan, *event.TaskDisp
 		task.Checkout = "none"
 	}
 	p := &plan.Plan{Change: release.Change{
-		Kind: release.Push, Repo: "acme/demo", Ref: "refs/heads/master", Branch: "master", Commit: release.Commit(strings.Repeat("4f", 20)),
-	}, Tasks: []plan.Task{task}}
+		Kind: release.Push, Project: "demo", Repo: "acme/demo", Ref: "refs/heads/master", Branch: "master", Commit: release.Commit(strings.Repeat("4f", 20)),
+	}, Trust: release.TrustRelease, Tasks: []plan.Task{task}}
 	d := event.TaskDispatched{Task: task.ID, Attempt: 1, Pool: "linux"}
 	if change != nil {
 		change(p, &d)
@@ -137,10 +156,12 @@ func (w *world) dispatch(task plan.Task, change func(*plan.Plan, *event.TaskDisp
 	w.say(d)
 }
 
-func (w *world) say(p event.Payload) {
+func (w *world) say(payloads ...event.Payload) {
 	w.t.Helper()
-	if err := w.bus.Publish(w.t.Context(), event.Root(testRun, testSource, time.Now(), p)); err != nil {
-		w.t.Fatal(err)
+	for _, p := range payloads {
+		if err := w.bus.Publish(w.t.Context(), event.Root(testRun, testSource, time.Now(), p)); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 }
 
@@ -163,7 +184,7 @@ func await[P event.Payload](w *world, place P) P {
 
 func (w *world) finished() event.TaskFinished {
 	w.t.Helper()
-	return await(w, event.TaskFinished{Task: "job", Attempt: 1})
+	return await(w, event.TaskFinished{Pool: "linux", Task: "job", Attempt: 1})
 }
 
 // run dispatches a task and returns how it ended, once nothing of it is left.
@@ -233,7 +254,7 @@ func (w *world) live(task release.TaskID) string {
 	defer cancel()
 	var text strings.Builder
 	ended := false
-	err := w.bus.FollowLog(ctx, testRun, task, 1, func(c bus.LogChunk) bool {
+	err := w.bus.FollowLog(ctx, "*", testRun, task, 1, func(c bus.LogChunk) bool {
 		text.Write(c.Data)
 		ended = c.Last
 		return !c.Last

@@ -1,18 +1,21 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	httptransport "github.com/go-kit/kit/transport/http"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -20,7 +23,8 @@ import (
 
 // request is an action that somebody who may asked for.
 type request struct {
-	by   string // the token's owner
+	who  access.Identity
+	by   string // their name
 	id   string // the same id again does nothing new
 	path func(name string) string
 	body body
@@ -37,9 +41,44 @@ type body struct {
 	Tasks      []release.TaskID  `json:"tasks"`
 	All        bool              `json:"all"` // of a run: what succeeded too
 	Resume     bool              `json:"resume"`
+	Before     string            `json:"before"` // a target: only its commit is held
 	limited
 	tested
 	searched
+	minted
+}
+
+// in checks that who asks may do something in a project. A project that they may not even look at is not there.
+func (r request) in(project string, need access.Role) error {
+	role := r.who.In(project)
+	switch {
+	case role >= need:
+		return nil
+	case role < access.Viewer:
+		return absent("cannot find project %.100q among those that you may see", project)
+	default:
+		return fault.New(fault.Denied, "cannot do this as %s with role %s in project %s: it needs %s", r.by, role, project, need)
+	}
+}
+
+// in finds the project that a request names, or the only one that its sender sees. No answer tells of the others.
+func (g *gateway) in(r request, need access.Role) (Project, error) {
+	var seen []Project
+	var names []string
+	for _, p := range g.config.Projects {
+		if r.who.Sees(p.Name) {
+			seen, names = append(seen, p), append(names, p.Name)
+		}
+	}
+	name := r.body.Project
+	if name == "" && len(seen) == 1 {
+		name = seen[0].Name
+	}
+	i := slices.Index(names, name)
+	if i < 0 {
+		return Project{}, absent("cannot find project %.100q among those that you may see; there are: %s", name, strings.Join(names, ", "))
+	}
+	return seen[i], r.in(name, need)
 }
 
 // done answers an action: it is a fact now.
@@ -48,6 +87,9 @@ type done struct {
 	Event string        `json:"event,omitempty"` // id of the fact
 
 	Bisect string `json:"bisect,omitempty"`
+
+	ID     string `json:"id,omitempty"`    // of a new token
+	Secret string `json:"token,omitempty"` // the new token itself, told this once
 }
 
 // StatusCode: what follows happens later.
@@ -56,29 +98,36 @@ func (done) StatusCode() int { return http.StatusAccepted }
 // act is one action.
 type act func(context.Context, request) (done, error)
 
-// actions is everything that a person can do over HTTP.
-func (g *gateway) actions() map[string]act {
-	return map[string]act{
-		"POST /api/v1/runs": g.trigger,
-		"POST /api/v1/runs/{run}/cancel": g.onRun(func(r request) event.Payload {
+// action is a row of the table of actions: what can be done, and who may.
+type action struct {
+	pattern string
+	rule    access.Rule
+	do      act
+}
+
+// actions is everything that a person can do to runs and to the installation over HTTP.
+func (g *gateway) actions() []action {
+	return []action{
+		{"POST /api/v1/runs", access.Any(access.Developer), g.trigger},
+		{"POST /api/v1/runs/{run}/cancel", access.To(access.Developer), g.onRun(func(r request) event.Payload {
 			return event.RunCancelRequested{Request: r.id, By: r.by, Reason: r.body.Reason}
-		}),
-		"POST /api/v1/runs/{run}/retry": g.retry,
-		"POST /api/v1/runs/{run}/approve": g.onRun(func(r request) event.Payload {
-			return event.GateApproved{By: r.by, Note: r.body.Note}
-		}),
-		"POST /api/v1/runs/{run}/hold": g.hold,
-		"POST /api/v1/runs/{run}/resume": g.onRun(func(r request) event.Payload {
+		})},
+		{"POST /api/v1/runs/{run}/retry", access.To(access.Developer), g.retry},
+		{"POST /api/v1/runs/{run}/approve", access.To(access.Maintainer), g.approve},
+		{"POST /api/v1/runs/{run}/environments/{environment}/approve", access.To(access.Viewer), g.approveEnvironment},
+		{"POST /api/v1/runs/{run}/hold", access.To(access.Developer), g.hold},
+		{"POST /api/v1/runs/{run}/permit", access.To(access.Maintainer), g.permit},
+		{"POST /api/v1/runs/{run}/resume", access.To(access.Maintainer), g.onRun(func(r request) event.Payload {
 			return event.GateResumed{Request: r.id, By: r.by}
-		}),
-		"POST /api/v1/pools/{pool}/drain":       g.drain,
-		"POST /api/v1/limits":                   g.limit,
-		"POST /api/v1/deadletters/{seq}/replay": g.replay,
+		})},
+		{"POST /api/v1/pools/{pool}/drain", access.Whole(access.Operator), g.drain},
+		{"POST /api/v1/limits", access.Whole(access.Operator), g.limit},
+		{"POST /api/v1/deadletters/{seq}/replay", access.Whole(access.Operator), g.replay},
 	}
 }
 
-// action serves one action to those who show a token.
-func (g *gateway) action(do act) http.Handler {
+// serve serves one action to those whom the gate let through.
+func (g *gateway) serve(do act) http.Handler {
 	return httptransport.NewServer(
 		func(ctx context.Context, r any) (any, error) { return do(ctx, r.(request)) },
 		g.decodeAction,
@@ -90,20 +139,18 @@ func (g *gateway) action(do act) http.Handler {
 // maxKey bounds an Idempotency-Key, in bytes.
 const maxKey = 200
 
-func (g *gateway) decodeAction(_ context.Context, r *http.Request) (any, error) {
-	by, err := g.authorize(r.Header.Get("Authorization"))
-	if err != nil {
-		return nil, err
-	}
+func (g *gateway) decodeAction(ctx context.Context, r *http.Request) (any, error) {
+	who := access.From(ctx)
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxKey {
 		return nil, fault.New(fault.Invalid, "cannot read the request: its Idempotency-Key has %d bytes, at most %d are taken", len(key), maxKey)
 	}
-	in := request{by: by, path: r.PathValue}
+	in := request{who: who, by: who.Name, path: r.PathValue}
 	if err := decodeBody(r, &in.body); err != nil {
 		return nil, err
 	}
-	in.id, err = identify(by, r.URL.Path, key, in.body)
+	var err error
+	in.id, err = identify(cmp.Or(who.Subject, who.Name), r.URL.Path, key, in.body)
 	return in, err
 }
 
@@ -124,6 +171,9 @@ func decodeBody(r *http.Request, into *body) error {
 	err := d.Decode(into)
 	if errors.Is(err, io.EOF) {
 		return nil
+	}
+	if fault.Is(err, fault.Transient) {
+		return err // there is no room for it now
 	}
 	if err == nil {
 		if _, more := d.Token(); errors.Is(more, io.EOF) {
@@ -173,14 +223,17 @@ func (g *gateway) replay(ctx context.Context, r request) (done, error) {
 		return done{}, err
 	}
 	if len(letters) == 0 || letters[0].Seq != seq {
-		return done{}, &refusal{http.StatusNotFound, fault.New(fault.Invalid,
-			"cannot replay dead letter %d: there is none; list them with sluice deadletters list", seq)}
+		return done{}, absent("cannot replay dead letter %d: there is none; list them with sluice deadletters list", seq)
 	}
 	err = g.deps.Bus.Replay(ctx, seq)
 	if err != nil && !fault.Is(err, fault.Transient) {
-		return done{}, &refusal{http.StatusConflict, err} // the consumer's kind of error is not that of the request
+		return done{}, inTheWay(err) // the consumer's kind of error is not that of the request
 	}
-	return done{}, err
+	if err != nil {
+		return done{}, err
+	}
+	id, err := g.say(ctx, event.Fleet, event.DeadLetterReplayed{Request: r.id, Letter: int64(seq), By: r.by}) //nolint:gosec // a place in a stream
+	return done{Event: id}, err
 }
 
 // replayTimeout is how long a consumer may work on a dead letter while somebody waits.

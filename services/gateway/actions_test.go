@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -16,8 +17,8 @@ import (
 )
 
 // tokens lets two people act; the first has a token too many, during a rotation.
-func tokens() []Token {
-	return []Token{{"ada", "token"}, {"ada", "token-old"}, {"bob", "other"}}
+func tokens() []access.Static {
+	return []access.Static{{Owner: "ada", Secret: "token"}, {Owner: "ada", Secret: "token-old"}, {Owner: "bob", Secret: "other"}}
 }
 
 func newActingWorld(t testing.TB, refs remote) *world {
@@ -49,7 +50,7 @@ func (w *world) planned(n int, more ...event.Payload) release.RunID {
 func TestEveryActionIsAFact(t *testing.T) {
 	t.Parallel()
 	w := newActingWorld(t, remote{})
-	run := w.planned(1)
+	run := w.planned(1, event.CandidateAssembled{Candidate: release.DigestOf([]byte("candidate"))})
 	opened := w.planned(2, event.GateOpened{})
 	for _, k := range []struct {
 		path, body string
@@ -67,7 +68,9 @@ func TestEveryActionIsAFact(t *testing.T) {
 		}},
 		{
 			"/api/v1/runs/" + string(run) + "/approve", `{"note": "looks good"}`, run,
-			func(string) event.Payload { return event.GateApproved{By: "ada", Note: "looks good"} },
+			func(string) event.Payload {
+				return event.GateApproved{By: "ada", Note: "looks good", Candidate: release.DigestOf([]byte("candidate"))}
+			},
 		},
 		{
 			"/api/v1/runs/" + string(run) + "/hold", `{"reason": "wait"}`, run,
@@ -134,17 +137,17 @@ func TestWhoMayAct(t *testing.T) {
 			t.Errorf("%q: %d %s, expected %d", authorization, got.code, got.text, code)
 		}
 	}
-	for name, tokens := range map[string][]Token{"none": nil, "empty": {{"eve", "empty"}}, "absent": {{"eve", "absent"}}} {
+	for name, tokens := range map[string][]access.Static{"none": nil, "empty": {{Owner: "eve", Secret: "empty"}}, "absent": {{Owner: "eve", Secret: "absent"}}} {
 		none := newWorld(t, Config{Projects: []Project{widget()}, Tokens: tokens}, remote{}, bus.Options{})
 		if got := trigger(none, "Bearer "); got.code < 400 || len(none.facts()) != 0 {
 			t.Errorf("%s: %d %s", name, got.code, got.text)
 		}
 		got := trigger(none, "Bearer x")
-		if want := map[string]int{"none": 403, "empty": 401, "absent": 500}[name]; got.code != want || strings.Contains(got.text, "absent") {
+		if want := map[string]int{"none": 401, "empty": 401, "absent": 500}[name]; got.code != want || strings.Contains(got.text, "absent") {
 			t.Errorf("%s: %d %s, expected %d", name, got.code, got.text, want)
 		}
 	}
-	half := newWorld(t, Config{Projects: []Project{widget()}, Tokens: append(tokens(), Token{"eve", "absent"})}, remote{"refs/heads/master": numbered(1)}, bus.Options{})
+	half := newWorld(t, Config{Projects: []Project{widget()}, Tokens: append(tokens(), access.Static{Owner: "eve", Secret: "absent"})}, remote{"refs/heads/master": numbered(1)}, bus.Options{})
 	if got := trigger(half, "Bearer t0ken"); got.code != http.StatusAccepted {
 		t.Errorf("beside a token whose value is missing: %d %s", got.code, got.text)
 	}
@@ -185,7 +188,7 @@ func TestActionsThatAreRefused(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"/api/v1/runs", `{"project": "other", "branch": "master"}`, 400, "there are: widget"},
+		{"/api/v1/runs", `{"project": "other", "branch": "master"}`, 404, "there are: widget"},
 		{"/api/v1/runs", `{"project": "widget"}`, 400, "name a branch or a commit"},
 		{"/api/v1/runs", `{"project": "widget", "branch": "gone"}`, 400, `no branch \"gone\"`},
 		{"/api/v1/runs", `{"project": "widget", "branch": "*"}`, 400, "no branch's name"},
@@ -257,12 +260,12 @@ func TestReplayOfADeadLetter(t *testing.T) {
 	}
 }
 
-// A run that was only just announced can be cancelled and held, but has nothing to retry.
+// A run that was only just announced can be cancelled and held, but has nothing to retry, and no candidate to approve.
 func TestRunWithoutPlan(t *testing.T) {
 	t.Parallel()
 	w := newActingWorld(t, remote{})
 	run := w.deliver("push-master-first.json").Run
-	for verb, code := range map[string]int{"cancel": 202, "hold": 202, "resume": 202, "approve": 202, "retry": 404} {
+	for verb, code := range map[string]int{"cancel": 202, "hold": 202, "resume": 202, "approve": 409, "retry": 404} {
 		if got := w.do("/api/v1/runs/"+string(run)+"/"+verb, ""); got.code != code {
 			t.Errorf("%s: %d %s, expected %d", verb, got.code, got.text, code)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -61,7 +62,7 @@ func (s searched) check(now time.Time) error {
 
 // askBisect asks for the commit that broke a test. The same request again is the same bisection.
 func (g *gateway) askBisect(ctx context.Context, r request) (done, error) {
-	p, err := g.theProject(r.body.Project)
+	p, err := g.in(r, access.Developer)
 	if err != nil {
 		return done{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -41,6 +42,7 @@ func (g *gateway) bisectList() http.Handler {
 			g.refuse(r.Context(), err, w)
 			return
 		}
+		all = slices.DeleteFunc(all, func(b BisectStatus) bool { return !access.From(r.Context()).Sees(b.Project) })
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string][]BisectStatus{"bisects": all}) // the asker is gone when this fails
 	})

@@ -167,11 +167,16 @@ type trial struct {
 	tests          map[release.TaskID]bool
 	passed, failed map[release.TaskID]bool
 	broken         bool // a build failed by the commit's own fault
+	owners         event.Owners
 }
 
 func (t *trial) hear(e event.Event) {
 	if t.tests == nil {
 		t.tests, t.passed, t.failed = map[release.TaskID]bool{}, map[release.TaskID]bool{}, map[release.TaskID]bool{}
+	}
+	t.owners.Hear(e)
+	if believed, _ := t.owners.Believes(e); !believed {
+		return
 	}
 	switch d := e.Data.(type) {
 	case event.TaskRequested:

@@ -2,10 +2,10 @@ package gateway
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -13,7 +13,10 @@ import (
 
 // stopBisect ends a bisection, which may be named by the beginning of its id, and the runs that it waits for.
 func (g *gateway) stopBisect(ctx context.Context, r request) (done, error) {
-	s, err := g.aBisect(ctx, r.path("bisect"))
+	s, err := g.aBisect(ctx, r.who, r.path("bisect"))
+	if err == nil {
+		err = r.in(s.Project, access.Developer)
+	}
 	if err != nil {
 		return done{}, err
 	}
@@ -31,19 +34,20 @@ func (g *gateway) stopBisect(ctx context.Context, r request) (done, error) {
 	return done{Event: id, Bisect: s.Bisect}, g.endRuns(ctx, s.Bisect, r)
 }
 
-func (g *gateway) aBisect(ctx context.Context, name string) (BisectStatus, error) {
+// aBisect finds a bisection among those of the projects that somebody sees.
+func (g *gateway) aBisect(ctx context.Context, who access.Identity, name string) (BisectStatus, error) {
 	all, err := g.bisects(ctx)
 	if err != nil {
 		return BisectStatus{}, err
 	}
 	var found []BisectStatus
 	for _, s := range all {
-		if len(name) >= 4 && strings.HasPrefix(s.Bisect, name) {
+		if who.Sees(s.Project) && len(name) >= 4 && strings.HasPrefix(s.Bisect, name) {
 			found = append(found, s)
 		}
 	}
 	if len(found) != 1 {
-		return BisectStatus{}, &refusal{http.StatusNotFound, fault.New(fault.Invalid, "cannot find bisection %.60q: %d are named so; list them with sluice bisect", name, len(found))}
+		return BisectStatus{}, absent("cannot find bisection %.60q: %d are named so; list them with sluice bisect", name, len(found))
 	}
 	return found[0], nil
 }

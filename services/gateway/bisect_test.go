@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/git"
@@ -32,7 +33,7 @@ func newLab(t *testing.T, commits int) *lab {
 	must(t, err)
 	p := widget()
 	p.CloneURL = "file://" + r.dir
-	l.world = newWorld(t, Config{Projects: []Project{p}, Tokens: []Token{{Owner: "ada", Secret: "token"}}}, l.cache, bus.Options{})
+	l.world = newWorld(t, Config{Projects: []Project{p}, Tokens: []access.Static{{Owner: "ada", Secret: "token"}}}, l.cache, bus.Options{})
 	l.begin()
 	return l
 }
@@ -93,10 +94,10 @@ func (l *lab) end(run release.RunID, c release.Change, verdict func(commit, numb
 	}
 	number, err := strconv.Atoi(c.Nonce[strings.LastIndex(c.Nonce, ":")+1:])
 	must(l.t, err)
-	l.say(run, event.RunPlanned{Change: c}, event.TaskRequested{Task: "wheel", Kind: release.Build}, event.TaskRequested{Task: "soak", Kind: release.Test})
+	l.say(run, event.RunPlanned{Change: c}, event.TaskRequested{Task: "wheel", Kind: release.Build}, event.TaskRequested{Task: "soak", Pool: "linux", Kind: release.Test})
 	switch class := verdict(at, number); class {
 	case release.ClassOK:
-		l.say(run, event.TaskFinished{Task: "soak", Attempt: 1, Outcome: release.Success, Class: class})
+		l.say(run, event.TaskFinished{Task: "soak", Attempt: 1, Pool: "linux", Outcome: release.Success, Class: class})
 	case release.ClassPrepare: // stands for a commit that cannot be built
 		l.say(run, event.TaskConcluded{Task: "wheel", Attempts: 1, Outcome: release.Failure, Class: release.ClassCommand},
 			event.TaskConcluded{Task: "soak", Outcome: release.Failure, Class: release.ClassCommand})

@@ -205,7 +205,7 @@ func TestForgeThatIsAwayLosesNoComment(t *testing.T) {
 	w.run()
 	w.until("the change", func(all []event.Event) bool { return len(of[event.ChangeReceived](all)) == 1 })
 	c := of[event.ChangeReceived](w.facts())[0].Data.(event.ChangeReceived).Change
-	if !c.Fork || c.Trusted() || c.HeadRepo != "eve/widget" {
+	if !c.Fork || c.HeadRepo != "eve/widget" {
 		t.Errorf("a comment on a fork is the change %+v", c)
 	}
 	if ok, why := (release.ReleasePolicy{Branch: "master"}).Allows(c); ok {
@@ -235,12 +235,13 @@ func TestRunsOfTheHead(t *testing.T) {
 	w.until("the comment's run", func(all []event.Event) bool { return len(of[event.ChangeReceived](all)) == 2 })
 	second := of[event.ChangeReceived](w.facts())[1].Run
 
+	w.fact(own.RunID(), event.CandidateAssembled{Candidate: release.DigestOf([]byte("candidate"))})
 	w.comment(1, "ada", "/hold wait\n/approve fine", numbered(1))
 	if text := w.answers(1)[0].Text; !strings.Contains(text, "is held") || !strings.Contains(text, "is approved") {
 		t.Errorf("answered %s", text)
 	}
 	held, approved := w.get(own.RunID(), event.TypeGateHeld).Data.(event.GateHeld), w.get(own.RunID(), event.TypeGateApproved).Data.(event.GateApproved)
-	if held.By != "ada" || held.Reason != "wait" || approved.By != "ada" || approved.Note != "fine" {
+	if held.By != "ada" || held.Reason != "wait" || approved.By != "ada" || approved.Note != "fine" || approved.Candidate != release.DigestOf([]byte("candidate")) {
 		t.Errorf("%+v %+v", held, approved)
 	}
 	w.comment(1, "ada", "/resume", numbered(1))

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
+	"github.com/sluiceci/sluice/pkg/environment"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/forge"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -14,9 +16,12 @@ import (
 
 // Config of a gateway.
 type Config struct {
-	Projects []Project     `yaml:"projects"`
-	Tokens   []Token       `yaml:"tokens"` // who may act; without one nobody can
-	Poll     time.Duration `yaml:"poll"`   // between two looks at the watched branches; 30s when 0
+	Projects []Project       `yaml:"projects"`
+	Tokens   []access.Static `yaml:"tokens"` // who may act besides those that sign in
+	Poll     time.Duration   `yaml:"poll"`   // between two looks at the watched branches; 30s when 0
+	IDTokens IDTokens        `yaml:"id_tokens"`
+
+	Environments environment.Rules `yaml:"-"` // whose reviewers may approve
 }
 
 // Project is a repository whose changes start runs.
@@ -31,10 +36,12 @@ type Project struct {
 	Token    string   `yaml:"-"`        // name of the secret that is shown there; without it comments do nothing
 }
 
-// Token lets a person act.
-type Token struct {
-	Owner  string `yaml:"owner"`
-	Secret string `yaml:"secret"` // name of the secret whose value is the token
+// IDTokens says which tasks get identity tokens.
+type IDTokens struct {
+	Issuer    string        `yaml:"issuer"`    // URL that others find the keys below; public_url when empty
+	Keys      string        `yaml:"keys"`      // directory of the keys; below dir when empty
+	Rotate    time.Duration `yaml:"rotate"`    // after which a key is replaced; 720h when 0
+	Untrusted bool          `yaml:"untrusted"` // tasks of untrusted changes get them too; the claim trust says so
 }
 
 // shortestPoll keeps a gateway from asking a forge without a pause.

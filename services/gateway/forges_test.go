@@ -217,17 +217,18 @@ func TestGitHubAndGitLab(t *testing.T) {
 	}
 }
 
-// A branch that is pushed and its pull request are one run, which hears of both; a fork's is never the same.
-func TestPushAndPullRequestAreOneRun(t *testing.T) {
+// A branch that is pushed and a pull request of it are two runs, in whichever order they come: a run has one level of trust,
+// and whoever opens a pull request must not take the push's place. A fork's is a third.
+func TestAPullRequestNeverTakesThePushesPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Config{Projects: []Project{widget()}}, remote{}, bus.Options{})
 	pushed := w.send("gitea", "push", pushOf(object{"ref": "refs/heads/better"}))
 	pulled := w.send("gitea", "pull_request", pullOf(nil))
-	if pushed.Run == "" || pushed.Run != pulled.Run || len(w.facts()) != 2 {
+	if pushed.Run == "" || pulled.Run == "" || pushed.Run == pulled.Run || len(w.facts()) != 2 {
 		t.Errorf("runs %q and %q, %d facts", pushed.Run, pulled.Run, len(w.facts()))
 	}
 	fork := w.send("gitea", "pull_request", pullOf(object{"head": object{"ref": "better", "sha": headCommit, "repo": object{"full_name": "eve/widget"}}}))
-	if fork.Run == pushed.Run || fork.code != http.StatusAccepted {
+	if fork.Run == pushed.Run || fork.Run != pulled.Run || fork.code != http.StatusAccepted {
 		t.Errorf("the same commit from a fork is run %q: %d %s", fork.Run, fork.code, fork.text)
 	}
 }

@@ -19,6 +19,7 @@ type delivery struct {
 	project string // from the path; empty finds the project by its repository
 	header  http.Header
 	body    []byte
+	known   keyring // that may have signed it
 }
 
 // received answers a delivery: the run that it belongs to, or why it starts none.
@@ -32,30 +33,35 @@ type received struct {
 func (received) StatusCode() int { return http.StatusAccepted }
 
 func (g *gateway) hooks() http.Handler {
-	server := httptransport.NewServer(
+	return httptransport.NewServer(
 		func(ctx context.Context, request any) (any, error) { return g.receive(ctx, request.(delivery)) },
-		decodeDelivery,
+		g.decodeDelivery,
 		httptransport.EncodeJSONResponse,
-		httptransport.ServerErrorEncoder(g.refuse),
+		httptransport.ServerErrorEncoder(g.refuseDelivery),
 	)
-	return g.bounded(server)
 }
 
-func decodeDelivery(_ context.Context, r *http.Request) (any, error) {
+// decodeDelivery reads the body of a delivery that its headers do not refuse already: nobody else's is held in memory.
+func (g *gateway) decodeDelivery(_ context.Context, r *http.Request) (any, error) {
 	name := r.PathValue("forge")
 	if !slices.ContainsFunc(forge.Forges(), func(f forge.Forge) bool { return f.Name == name }) {
-		return nil, &refusal{http.StatusNotFound, fault.New(fault.Invalid, "cannot take deliveries of forge %q: expected /hooks/github, /hooks/gitlab or /hooks/gitea", name)}
+		return nil, absent("cannot take deliveries of forge %q: expected /hooks/github, /hooks/gitlab or /hooks/gitea", name)
 	}
-	body, err := readBody(r)
-	return delivery{name, r.PathValue("project"), r.Header, body}, err
+	d := delivery{forge: name, project: r.PathValue("project"), header: r.Header}
+	var err error
+	if d.known, err = g.keys(d); err != nil {
+		return nil, err
+	}
+	if err := forge.Precheck(name, r.Header, d.known.secrets); err != nil {
+		return nil, d.known.explain(err)
+	}
+	d.body, err = readBody(r)
+	return d, err
 }
 
 // receive checks a delivery and stores the change that it announces, or the directives of a comment.
 func (g *gateway) receive(ctx context.Context, d delivery) (received, error) {
-	known, err := g.keys(d)
-	if err != nil {
-		return received{}, err
-	}
+	known := d.known
 	parsed, err := forge.Parse(d.forge, forge.Request{Header: d.header, Body: d.body, Secrets: known.secrets, Now: g.deps.Now()})
 	if err != nil {
 		return received{}, known.explain(err)

@@ -188,13 +188,19 @@ func TestBodiesOfActionsAreBounded(t *testing.T) {
 	}
 }
 
-// A gate that has opened cannot be held any more, and whoever tries must learn it.
+// A release that is published cannot be held any more, and whoever tries must learn it. Until then a hold is taken: no commit
+// begins after it.
 func TestTooLateToHold(t *testing.T) {
 	t.Parallel()
 	w := newActingWorld(t, remote{})
-	opened := w.planned(2, event.GateOpened{})
-	if got := w.do("/api/v1/runs/"+string(opened)+"/hold", `{"reason": "stop"}`); got.code != http.StatusConflict {
-		t.Errorf("%d %s", got.code, got.text)
+	opened, published := w.planned(2, event.GateOpened{}), w.planned(3, event.GateOpened{}, event.ReleasePublished{})
+	for run, want := range map[release.RunID]int{opened: http.StatusAccepted, published: http.StatusConflict} {
+		if got := w.do("/api/v1/runs/"+string(run)+"/hold", `{"reason": "stop"}`); got.code != want {
+			t.Errorf("%d %s, want %d", got.code, got.text, want)
+		}
+	}
+	if got := w.do("/api/v1/runs/"+string(opened)+"/hold", `{"before": "nowhere"}`); got.code != http.StatusBadRequest {
+		t.Errorf("a target that is none: %d %s", got.code, got.text)
 	}
 	if got := w.do("/api/v1/runs/"+string(opened)+"/cancel", `{"reason": "stop"}`); got.code != http.StatusAccepted {
 		t.Errorf("%d %s", got.code, got.text)

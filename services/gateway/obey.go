@@ -98,8 +98,10 @@ func (o *order) act(ctx context.Context) error {
 			err = o.gate(ctx, "held", event.GateHeld{Request: o.comment.Comment, By: o.comment.Author, Reason: c.Text})
 		case directive.Resume:
 			err = o.gate(ctx, "no longer held", event.GateResumed{Request: o.comment.Comment, By: o.comment.Author})
+		case directive.Permit:
+			err = o.permit(ctx, c.Text)
 		case directive.Approve:
-			err = o.gate(ctx, "approved", event.GateApproved{By: o.comment.Author, Note: c.Text})
+			err = o.approve(ctx, c.Text)
 		}
 		if err != nil {
 			return err
@@ -110,6 +112,20 @@ func (o *order) act(ctx context.Context) error {
 
 func (o *order) done(format string, args ...any) {
 	o.reply.Done = append(o.reply.Done, fmt.Sprintf(format, args...))
+}
+
+// approve approves the candidate that the pull request's own run has now.
+func (o *order) approve(ctx context.Context, note string) error {
+	run := o.comment.Pull.RunID()
+	candidate, err := o.gateway.candidate(ctx, run)
+	if err != nil {
+		return err
+	}
+	if candidate == "" {
+		o.done("nothing is approved: run %s has no candidate yet", run)
+		return nil
+	}
+	return o.gate(ctx, "approved", event.GateApproved{By: o.comment.Author, Note: note, Candidate: candidate})
 }
 
 // gate says something about the gate of the pull request's own run. Runs that comments asked for never publish.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -14,10 +15,10 @@ import (
 )
 
 // placeActions is what a person can do to a place.
-func (g *gateway) placeActions() map[string]act {
-	return map[string]act{
-		"POST /api/v1/places/{provider}/{place}/drain":   g.drainPlace,
-		"POST /api/v1/places/{provider}/{place}/release": g.releasePlace,
+func (g *gateway) placeActions() []action {
+	return []action{
+		{"POST /api/v1/places/{provider}/{place}/drain", access.Whole(access.Operator), g.drainPlace},
+		{"POST /api/v1/places/{provider}/{place}/release", access.Whole(access.Operator), g.releasePlace},
 	}
 }
 
@@ -53,8 +54,7 @@ func (g *gateway) place(ctx context.Context, r request) (lease.Place, error) {
 	}
 	i := slices.IndexFunc(places, func(p lease.Place) bool { return p.Provider == provider && p.Place == name })
 	if i < 0 {
-		return lease.Place{}, &refusal{http.StatusNotFound, fault.New(fault.Invalid,
-			"cannot find place %.100q of provider %.100q; sluice places lists them", name, provider)}
+		return lease.Place{}, absent("cannot find place %.100q of provider %.100q; sluice places lists them", name, provider)
 	}
 	return places[i], nil
 }
@@ -90,8 +90,8 @@ func (g *gateway) releasePlace(ctx context.Context, r request) (done, error) {
 		change.State = release.PlaceCleanupPending
 	case lease.CleanupPending, lease.Quarantined:
 	default:
-		return done{}, &refusal{http.StatusConflict, fault.New(fault.Invalid, "cannot release %s/%s: it is %s; %s", p.Provider, p.Place,
-			p.State, insteadOfRelease(p))}
+		return done{}, inTheWay(fault.New(fault.Invalid, "cannot release %s/%s: it is %s; %s", p.Provider, p.Place,
+			p.State, insteadOfRelease(p)))
 	}
 	if change.Reason == "" {
 		change.Reason = r.by + " released it"
@@ -117,10 +117,10 @@ func insteadOfRelease(p lease.Place) string {
 func (g *gateway) changePlace(ctx context.Context, c event.PlaceChanged) (done, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
-	e := event.Root(event.Fleet, g.deps.Source(Name), g.deps.Now(), c)
+	e := g.fact(ctx, event.Fleet, c)
 	mine, err := g.deps.Bus.Claim(ctx, e)
 	if err == nil && !mine {
-		err = &refusal{http.StatusConflict, fault.New(fault.Invalid, "cannot release %s/%s: it has changed meanwhile; look again", c.Provider, c.Place)}
+		err = inTheWay(fault.New(fault.Invalid, "cannot release %s/%s: it has changed meanwhile; look again", c.Provider, c.Place))
 	}
 	return done{Event: e.ID}, err
 }

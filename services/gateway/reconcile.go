@@ -54,25 +54,69 @@ func (g *gateway) look(ctx context.Context, p Project, seen map[string]release.C
 			continue
 		}
 		change := head(p, ref, heads[ref], seen[ref])
-		if err := g.find(ctx, change); err != nil {
+		settled, err := g.find(ctx, change)
+		if err != nil {
 			return err
 		}
-		seen[ref] = heads[ref]
+		if settled {
+			seen[ref] = heads[ref]
+		}
 	}
 	return nil
 }
 
-// find announces a head, unless its run has heard of it as a push.
-func (g *gateway) find(ctx context.Context, c release.Change) error {
-	_, err := g.deps.Bus.Get(ctx, event.TypeChangeReceived.FilterRun(c.RunID(), string(release.Push)))
-	if !bus.Empty(err) {
-		return err
+// confirmedNonce makes a run of its own of a head whose first run was made before the repository showed it.
+const confirmedNonce = "confirmed"
+
+// find announces a head, unless its run has heard of it as a push. A run that was made of a delivery which the repository
+// did not confirm at the time can publish nothing for ever, so a head that is there now gets another.
+// It is looked at again until that is known.
+func (g *gateway) find(ctx context.Context, c release.Change) (settled bool, err error) {
+	known, err := g.announced(ctx, c.RunID())
+	if err != nil {
+		return false, err
+	}
+	if known {
+		judged, doubted, err := g.standing(ctx, c.RunID())
+		if err != nil || !doubted {
+			return judged, err
+		}
+		c.Nonce = confirmedNonce
+		if known, err := g.announced(ctx, c.RunID()); err != nil || known {
+			return known, err
+		}
 	}
 	run, _, err := g.announce(ctx, c)
 	if err == nil {
 		g.deps.Log.Info("found a head that no webhook announced", "project", c.Project, "ref", c.Ref, "commit", c.Commit, "run", run)
 	}
-	return err
+	return err == nil, err
+}
+
+func (g *gateway) announced(ctx context.Context, run release.RunID) (bool, error) {
+	_, err := g.deps.Bus.Get(ctx, event.TypeChangeReceived.FilterRun(run, string(release.Push)))
+	if bus.Empty(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// standing reports whether the builder has said what it makes of a run, and whether that is that the repository did not
+// confirm the push.
+func (g *gateway) standing(ctx context.Context, run release.RunID) (judged, doubted bool, err error) {
+	e, err := g.deps.Bus.Get(ctx, event.TypeRunPlanned.FilterRun(run))
+	switch {
+	case err == nil:
+		planned, is := e.Data.(event.RunPlanned)
+		return true, is && planned.Trust == release.TrustUntrusted, nil
+	case !bus.Empty(err):
+		return false, false, err
+	}
+	if doubted, err = g.said(ctx, run, event.TypeRunPermissionRequested); err != nil || doubted {
+		return doubted, doubted, err
+	}
+	judged, err = g.said(ctx, run, event.TypeRunRejected, event.TypeChangeIgnored)
+	return judged, false, err
 }
 
 func patterns(branches []string) []string {

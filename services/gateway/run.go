@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"context"
-	"net/http"
+	"strings"
 
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
@@ -31,7 +31,7 @@ func (g *gateway) run(ctx context.Context, r request, enough ...event.Type) (rel
 	}
 	said, err := g.said(ctx, run, append([]event.Type{event.TypeRunPlanned, event.TypeRunRejected}, enough...)...)
 	if err == nil && !said {
-		err = &refusal{http.StatusNotFound, fault.New(fault.Invalid, "cannot find run %s, or it has no plan yet; list them with sluice runs", run)}
+		err = absent("cannot find run %s, or it has no plan yet; list them with sluice runs", run)
 	}
 	return run, err
 }
@@ -47,21 +47,73 @@ func (g *gateway) said(ctx context.Context, run release.RunID, types ...event.Ty
 	return false, nil
 }
 
-// hold keeps a gate shut. One that has opened cannot be shut: whoever asks must learn that the release is on its way.
+// hold keeps a gate shut. Once it has opened, no commit to a target begins until somebody resumes; what was published by then
+// stays, and when all is, whoever asks must learn that it is too late.
 func (g *gateway) hold(ctx context.Context, r request) (done, error) {
 	run, err := g.run(ctx, r, event.TypeChangeReceived)
 	if err != nil {
 		return done{}, err
 	}
-	opened, err := g.said(ctx, run, event.TypeGateOpened)
+	published, err := g.said(ctx, run, event.TypeReleasePublished)
 	if err != nil {
 		return done{}, err
 	}
-	if opened {
-		return done{}, fault.New(fault.Conflict, "cannot hold run %s: its gate has opened, and its release is on its way", run)
+	if published {
+		return done{}, fault.New(fault.Conflict, "cannot hold run %s: it is published", run)
 	}
-	id, err := g.say(ctx, run, event.GateHeld{Request: r.id, By: r.by, Reason: r.body.Reason})
+	if err := g.targeted(ctx, run, r.body.Before); err != nil {
+		return done{}, err
+	}
+	id, err := g.say(ctx, run, event.GateHeld{Request: r.id, By: r.by, Reason: r.body.Reason, Before: r.body.Before})
 	return done{Run: run, Event: id}, err
+}
+
+// targeted looks that a run has a target of a name; an empty name is none.
+func (g *gateway) targeted(ctx context.Context, run release.RunID, name string) error {
+	if name == "" {
+		return nil
+	}
+	e, err := g.deps.Bus.Get(ctx, event.TypeRunPlanned.FilterRun(run))
+	if err != nil && !bus.Empty(err) {
+		return err
+	}
+	planned, _ := e.Data.(event.RunPlanned)
+	names := make([]string, 0, len(planned.Targets))
+	for _, t := range planned.Targets {
+		if names = append(names, t.Name); t.Name == name {
+			return nil
+		}
+	}
+	return fault.New(fault.Invalid, "cannot hold run %s before target %q: its targets are %s", run, name, strings.Join(names, ", "))
+}
+
+// approve says that a person approves the candidate that there is now. Another candidate needs another approval.
+func (g *gateway) approve(ctx context.Context, r request) (done, error) {
+	run, err := g.run(ctx, r, event.TypeChangeReceived)
+	if err != nil {
+		return done{}, err
+	}
+	candidate, err := g.candidate(ctx, run)
+	if err != nil {
+		return done{}, err
+	}
+	if candidate == "" {
+		return done{}, fault.New(fault.Conflict, "cannot approve run %s: it has no candidate yet; approve it when its builds have ended", run)
+	}
+	id, err := g.say(ctx, run, event.GateApproved{By: r.by, Note: r.body.Note, Candidate: candidate})
+	return done{Run: run, Event: id}, err
+}
+
+// candidate is the newest candidate of a run, or "".
+func (g *gateway) candidate(ctx context.Context, run release.RunID) (release.Digest, error) {
+	e, err := g.deps.Bus.Get(ctx, event.TypeCandidateAssembled.FilterRun(run))
+	if bus.Empty(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fault.As(fault.Transient, err)
+	}
+	return e.Data.(event.CandidateAssembled).Candidate, nil
 }
 
 // retry asks for tasks again, or, after a release that failed, for its targets to go on. Once the gate has opened the

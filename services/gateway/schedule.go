@@ -55,6 +55,8 @@ type clock struct {
 	project Project
 	began   time.Time
 	fired   map[string]time.Time        // by schedule: the time for which it last started a run, as the stream says
+	latest  map[string]scheduledRun     // by schedule: that run
+	skipped map[string]time.Time        // by schedule: the time that was last told to be skipped
 	arrived map[string][]release.Change // by branch: its last heads, as they were announced
 	tables  map[release.Commit]definition.Timetable
 }
@@ -63,10 +65,10 @@ type clock struct {
 // away starts what it missed, once for each schedule, and two gateways start one run.
 func (g *gateway) schedule(ctx context.Context, p Project) error {
 	c := &clock{
-		gateway: g, project: p, began: g.deps.Now(), fired: map[string]time.Time{}, arrived: map[string][]release.Change{},
+		gateway: g, project: p, began: g.deps.Now(), fired: map[string]time.Time{}, latest: map[string]scheduledRun{}, skipped: map[string]time.Time{}, arrived: map[string][]release.Change{},
 		tables: map[release.Commit]definition.Timetable{},
 	}
-	f, err := g.deps.Bus.Follow(ctx, bus.Following{Name: "gateway-schedule-" + p.Name, Types: []event.Type{event.TypeChangeReceived}})
+	f, err := g.deps.Bus.Follow(ctx, bus.Following{Name: "gateway-schedule-" + p.Name, Types: scheduleHears()})
 	if err != nil {
 		return err
 	}
@@ -89,10 +91,30 @@ func (g *gateway) schedule(ctx context.Context, p Project) error {
 	return nil
 }
 
-// hear notes that a head has arrived, or that a schedule has started a run.
+// scheduleHears are the facts that say what schedules have started, and what has ended.
+func scheduleHears() []event.Type {
+	return []event.Type{event.TypeChangeReceived, event.TypeChangeIgnored, event.TypeRunRejected, event.TypeRunFinished}
+}
+
+// scheduledRun is a run that a schedule started.
+type scheduledRun struct {
+	id    release.RunID
+	ended time.Time // its first end; zero while it goes on
+}
+
+// over reports whether a run had ended at a time. No run is over at any time.
+func (r scheduledRun) over(at time.Time) bool {
+	return r.id == "" || !r.ended.IsZero() && !r.ended.After(at)
+}
+
+// hear notes that a head has arrived, that a schedule has started a run, or that such a run has ended.
 func (c *clock) hear(e event.Event) {
 	received, ok := e.Data.(event.ChangeReceived)
-	if !ok || received.Change.Repo != c.project.Repo {
+	if !ok {
+		c.end(e)
+		return
+	}
+	if received.Change.Repo != c.project.Repo {
 		return
 	}
 	if change := received.Change; change.Kind == release.Push && slices.Contains(c.project.Branches, change.Branch) && !change.At.IsZero() {
@@ -101,7 +123,17 @@ func (c *clock) hear(e event.Event) {
 	}
 	name, due, ok := readNonce(received.Change.Nonce)
 	if ok && due.After(c.fired[name]) {
-		c.fired[name] = due
+		c.fired[name], c.latest[name] = due, scheduledRun{id: e.Run}
+	}
+}
+
+// end notes the end of the latest run of a schedule.
+func (c *clock) end(e event.Event) {
+	for name, run := range c.latest {
+		if run.id == e.Run && run.ended.IsZero() {
+			run.ended = e.Stored
+			c.latest[name] = run
+		}
 	}
 }
 
@@ -162,7 +194,7 @@ func (c *clock) due(ctx context.Context, branch string, commit release.Commit, t
 			c.fired[s.Name] = after
 		}
 		due, ok := s.Last(after, c.gateway.deps.Now())
-		if !ok {
+		if !ok || !c.free(s, due) {
 			continue
 		}
 		change := scheduled(c.project, branch, commit, s, due)
@@ -173,9 +205,28 @@ func (c *clock) due(ctx context.Context, branch string, commit release.Commit, t
 			}
 			continue
 		}
-		c.fired[s.Name] = due
+		c.fired[s.Name], c.latest[s.Name] = due, scheduledRun{id: run}
 		c.gateway.deps.Log.Info("started a scheduled run", "project", c.project.Name, "schedule", s.Name, "due", due, "run", run)
 	}
+}
+
+// free reports whether a run may be started for a time, beside the run before it. What was skipped is so for good and for every
+// gateway: it follows from when that run ended, not from when somebody looks.
+func (c *clock) free(s definition.Time, due time.Time) bool {
+	before := c.latest[s.Name]
+	switch {
+	case s.Overlap == definition.OverlapAllow:
+		return true
+	case s.Overlap == definition.OverlapQueue:
+		return before.over(c.gateway.deps.Now())
+	case before.over(due):
+		return true
+	}
+	if !c.skipped[s.Name].Equal(due) {
+		c.skipped[s.Name] = due
+		c.gateway.deps.Log.Warn("skipped a time of a schedule: its run before has not ended", "project", c.project.Name, "schedule", s.Name, "due", due, "run", before.id)
+	}
+	return false
 }
 
 // heirs is how many heads back a schedule is looked for.

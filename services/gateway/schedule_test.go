@@ -81,7 +81,7 @@ func (r *repo) define(branch, text string) release.Commit {
 
 const nightly = `project: p
 release: {branch: master}
-triggers: {schedule: [{name: nightly, cron: "0 3 * * *", with: {frequency: nightly}}, {name: weekly, cron: "0 6 * * 0"}]}
+triggers: {schedule: [{name: nightly, cron: "0 3 * * *", overlap: allow, with: {frequency: nightly}}, {name: weekly, cron: "0 6 * * 0", overlap: allow}]}
 builds: {a: {run: make}}
 `
 

@@ -2,15 +2,17 @@ package gateway
 
 import (
 	"context"
-	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/git"
+	"github.com/sluiceci/sluice/pkg/idtoken"
+	"github.com/sluiceci/sluice/pkg/lease"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/service"
 )
@@ -29,10 +31,10 @@ type gateway struct {
 	git      Lister
 	files    Reader // nil where nothing reads commits: then no schedule starts a run
 	sighted  sightings
-	patience time.Duration       // for the stream to store a fact
-	large    *semaphore.Weighted // bytes of large bodies on their way
+	patience time.Duration // for the stream to store a fact
 	triggers memory
 	requests *prometheus.HistogramVec
+	issuer   *idtoken.Issuer          // nil where no keys are configured: no task gets an identity token
 	busy     map[string]chan struct{} // by project: a forge that does not answer holds one worker
 }
 
@@ -55,10 +57,14 @@ func newGateway(config Config, deps service.Deps, lister Lister) (*gateway, erro
 		busy[p.Name] = make(chan struct{}, 1)
 	}
 	files, _ := lister.(Reader)
+	issuer, err := newIssuer(config.IDTokens)
+	if err != nil {
+		return nil, err
+	}
 	return &gateway{
-		files: files,
-		busy:  busy, config: config, deps: deps, git: lister, patience: 4 * time.Second, // Gitea waits five, the others ten
-		large: semaphore.NewWeighted(largeBodies), requests: newMetrics(deps.Registry),
+		files: files, issuer: issuer,
+		busy: busy, config: config, deps: deps, git: lister, patience: 4 * time.Second, // Gitea waits five, the others ten
+		requests: newMetrics(deps.Registry),
 	}, nil
 }
 
@@ -71,18 +77,21 @@ func (g *gateway) service() service.Service {
 		})
 		if g.files != nil {
 			loops = append(loops, service.Loop{
-				Name: "schedule-" + p.Name, Hears: []event.Type{event.TypeChangeReceived}, Says: []event.Type{event.TypeChangeReceived},
+				Name: "schedule-" + p.Name, Hears: scheduleHears(), Says: []event.Type{event.TypeChangeReceived},
 				Run: func(ctx context.Context) error { return g.schedule(ctx, p) },
 			})
 		}
 	}
+	if g.issuer != nil {
+		loops = append(loops, service.Loop{Name: "id-tokens", Run: g.vouch})
+	}
 	return service.Service{
-		Name: Name,
-		Doc:  "is this request genuine, and what change is it; actions of people; heads that no webhook announced",
+		Name: Name, Bus: g.deps.Bus, Asks: []string{lease.Topic}, Answers: []string{idtoken.Topic + ".*"}, Operates: true,
+		Doc: "is this request genuine, and what change is it; actions of people; heads that no webhook announced",
 		Routes: []bus.Route{
 			bus.Work("comment", []event.Type{event.TypeCommentResolved}, g.resolve, bus.Workers(commentWorkers)),
 			bus.Work("directive", []event.Type{
-				event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved,
+				event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved, event.TypeRunPermitted,
 				event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypeCommentAnswered,
 			}, g.obey),
 		},
@@ -94,31 +103,37 @@ func (g *gateway) service() service.Service {
 // edge stands in the topology for what HTTP requests say; there is nothing to run.
 func (g *gateway) edge() service.Loop {
 	return service.Loop{Name: "http", Says: []event.Type{
-		event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved,
+		event.TypeEnvironmentApproved,
+		event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved, event.TypeRunPermitted,
 		event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypePoolDrainRequested,
 		event.TypeLimitSet,
 		event.TypeCommentReceived, event.TypePlaceDrainRequested, event.TypePlaceChanged, event.TypeTestMoved, event.TypeBisectRequested,
-		event.TypeBisectEnded,
+		event.TypeBisectEnded, event.TypeTokenCreated, event.TypeTokenRevoked, event.TypeTokenUsed, event.TypeDeadLetterReplayed,
 	}, Run: func(ctx context.Context) error { <-ctx.Done(); return nil }}
 }
 
 func (g *gateway) endpoints() []service.Endpoint {
-	handlers := map[string]http.Handler{"POST /hooks/{forge}": g.hooks(), "POST /hooks/{forge}/{project}": g.hooks()}
-	for pattern, do := range g.actions() {
-		handlers[pattern] = g.action(do)
+	out := []service.Endpoint{
+		{Pattern: "POST /hooks/{forge}", Rule: access.Open(), Handler: g.hooks()},
+		{Pattern: "POST /hooks/{forge}/{project}", Rule: access.Open(), Handler: g.hooks()},
+		{Pattern: "GET /api/v1/places", Rule: access.Whole(access.Viewer), Handler: g.placeList()},
+		{Pattern: "GET /api/v1/tests", Rule: access.Any(access.Viewer), Handler: g.testList()},
+		{Pattern: "GET /api/v1/bisects", Rule: access.Any(access.Viewer), Handler: g.bisectList()},
+		{Pattern: "GET /api/v1/tokens", Rule: access.Any(access.Viewer), Handler: g.tokenList()},
 	}
-	for pattern, do := range g.placeActions() {
-		handlers[pattern] = g.action(do)
+	for _, a := range slices.Concat(g.actions(), g.placeActions(), g.testActions(), g.tokenActions()) {
+		out = append(out, service.Endpoint{Pattern: a.pattern, Rule: a.rule, Handler: g.serve(a.do)})
 	}
-	for pattern, do := range g.testActions() {
-		handlers[pattern] = g.action(do)
+	for _, r := range g.deps.Gate.Routes() {
+		out = append(out, service.Endpoint{Pattern: r.Pattern, Rule: r.Rule, Handler: r.Handler})
 	}
-	handlers["GET /api/v1/places"] = g.placeList()
-	handlers["GET /api/v1/tests"] = g.testList()
-	handlers["GET /api/v1/bisects"] = g.bisectList()
-	var out []service.Endpoint
-	for pattern, h := range handlers {
-		out = append(out, service.Endpoint{Pattern: pattern, Handler: g.observe(pattern, h)})
+	if g.issuer != nil {
+		out = append(out,
+			service.Endpoint{Pattern: "GET " + idtoken.DiscoveryPath, Rule: access.Open(), Handler: g.issuer.Discovery()},
+			service.Endpoint{Pattern: "GET " + idtoken.KeysPath, Rule: access.Open(), Handler: g.issuer.PublicKeys(g.deps.Now)})
+	}
+	for i, e := range out {
+		out[i].Handler = g.observe(e.Pattern, e.Handler)
 	}
 	return out
 }
@@ -127,11 +142,18 @@ func (g *gateway) endpoints() []service.Endpoint {
 func (g *gateway) say(ctx context.Context, run release.RunID, p event.Payload) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
-	e := event.Root(run, g.deps.Source(Name), g.deps.Now(), p)
+	e := g.fact(ctx, run, p)
 	if err := g.deps.Bus.Publish(ctx, e); err != nil {
 		return "", err
 	}
 	return e.ID, nil
+}
+
+// fact is an event whose cause is outside, with whoever asked for it.
+func (g *gateway) fact(ctx context.Context, run release.RunID, p event.Payload) event.Event {
+	e := event.Root(run, g.deps.Source(Name), g.deps.Now(), p)
+	e.Actor = access.Actor(ctx)
+	return e
 }
 
 // announce stores a change under its run. A change that was stored before, by whatever way it came, is the same fact.

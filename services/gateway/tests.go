@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -50,13 +51,13 @@ type TestStatus struct {
 }
 
 // testActions is what a person can do about a test.
-func (g *gateway) testActions() map[string]act {
-	return map[string]act{
-		"POST /api/v1/tests/jail": g.jailTest,
-		"POST /api/v1/tests/free": g.freeTest,
-		"POST /api/v1/bisects":    g.askBisect,
+func (g *gateway) testActions() []action {
+	return []action{
+		{"POST /api/v1/tests/jail", access.Any(access.Maintainer), g.jailTest},
+		{"POST /api/v1/tests/free", access.Any(access.Maintainer), g.freeTest},
+		{"POST /api/v1/bisects", access.Any(access.Developer), g.askBisect},
 
-		"POST /api/v1/bisects/{bisect}/stop": g.stopBisect,
+		{"POST /api/v1/bisects/{bisect}/stop", access.Any(access.Developer), g.stopBisect},
 	}
 }
 
@@ -68,6 +69,7 @@ func (g *gateway) testList() http.Handler {
 			g.refuse(r.Context(), err, w)
 			return
 		}
+		tests = slices.DeleteFunc(tests, func(t TestStatus) bool { return !access.From(r.Context()).Sees(t.Project) })
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string][]TestStatus{"tests": tests}) // the asker is gone when this fails
 	})
@@ -169,7 +171,7 @@ func (g *gateway) history(ctx context.Context, types []event.Type, hear func(eve
 
 // aTest finds the project and the state of the test that a request names.
 func (g *gateway) aTest(ctx context.Context, r request) (TestStatus, error) {
-	p, err := g.theProject(r.body.Project)
+	p, err := g.in(r, access.Maintainer)
 	if err != nil {
 		return TestStatus{}, err
 	}
@@ -181,14 +183,6 @@ func (g *gateway) aTest(ctx context.Context, r request) (TestStatus, error) {
 		return TestStatus{Project: p.Name, Test: r.body.Test, State: statePassing}, err
 	}
 	return some[0], nil
-}
-
-// theProject is the one that is named, or the only one that there is.
-func (g *gateway) theProject(name string) (Project, error) {
-	if name == "" && len(g.config.Projects) == 1 {
-		return g.config.Projects[0], nil
-	}
-	return g.project(name)
 }
 
 // jailTest leaves a test out of plans until a time. One that is jailed already is jailed anew.
@@ -236,7 +230,7 @@ func (g *gateway) move(ctx context.Context, s TestStatus, m event.TestMoved) (do
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
 	m.Project, m.Test, m.Number, m.From, m.Issue = s.Project, s.Test, s.number+1, s.State, s.Issue
-	e := event.Root(event.Fleet, g.deps.Source(Name), g.deps.Now(), m)
+	e := g.fact(ctx, event.Fleet, m)
 	mine, err := g.deps.Bus.Claim(ctx, e)
 	if err == nil && !mine {
 		err = fault.New(fault.Conflict, "cannot change test %s of %s: it has changed meanwhile; look again", s.Test, s.Project)

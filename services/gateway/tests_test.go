@@ -82,7 +82,6 @@ func TestRequestsAboutTestsAreChecked(t *testing.T) {
 		{"tests/jail", `{"test": "a\u001bb", "owner": "x"}`, "expected the name of a test"},
 		{"tests/jail", `{"test": "a"}`, "who is to repair it"},
 		{"tests/jail", `{"test": "a", "owner": "x", "until": "2001-01-01T00:00:00Z"}`, "within the next year"},
-		{"tests/jail", `{"test": "a", "owner": "x", "project": "none"}`, "there are: widget"},
 		{"bisects", `{"task": "soak"}`, "whole names of two commits"},
 		{"bisects", fmt.Sprintf(`{"good": %q, "bad": %q}`, good, bad), "the id or the name of a task"},
 		{"bisects", fmt.Sprintf(`{"task": "soak", "good": %q, "bad": %q}`, good, good), "whole names of two commits"},

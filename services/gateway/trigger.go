@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -22,12 +23,12 @@ func (g *gateway) trigger(ctx context.Context, r request) (done, error) {
 
 // asked is the change that a request means.
 func (g *gateway) asked(ctx context.Context, r request) (release.Change, error) {
-	if c, again := g.triggers.get(r.id); again {
-		return c, nil
-	}
-	p, err := g.project(r.body.Project)
+	p, err := g.in(r, access.Developer)
 	if err != nil {
 		return release.Change{}, err
+	}
+	if c, again := g.triggers.get(r.id); again {
+		return c, nil
 	}
 	change := release.Change{
 		Kind: release.Manual, Project: p.Name, Repo: p.Repo, CloneURL: p.CloneURL, Forge: p.Forge, Commit: r.body.Commit,

@@ -22,6 +22,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -93,11 +94,17 @@ func newWorld(t testing.TB, config Config, lister Lister, options bus.Options) *
 	deps := service.Deps{
 		Bus: b, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), Now: time.Now, Instance: "test", Secret: values,
 	}
+	deps.Gate, err = access.New(access.Options{
+		Static: config.Tokens, Listen: "127.0.0.1:80", PublicURL: "http://127.0.0.1", Secret: values, Bus: b, Log: deps.Log, Now: time.Now, Source: "/gateway/test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	g, err := newGateway(config, deps, lister)
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := httptest.NewServer(service.Handler(b, prometheus.NewRegistry(), &service.Health{}, g.service()))
+	front := httptest.NewServer(service.Handler(b, prometheus.NewRegistry(), &service.Health{}, deps.Gate, g.service()))
 	t.Cleanup(front.Close)
 	return &world{t: t, dir: dir, server: server, bus: b, gateway: g, url: front.URL}
 }

@@ -36,6 +36,14 @@ func unpacked(ctx context.Context, temp string, item Item, small bool, fn func(i
 		return fault.New(fault.Transient, "cannot make a temporary directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	held, err := os.Open(dir) //nolint:gosec // just made
+	if err == nil {
+		defer func() { _ = held.Close() }()
+		err = inUse(held)
+	}
+	if err != nil {
+		return diskFault("lock", dir, err)
+	}
 	rc, err := item.Open(ctx)
 	if err != nil {
 		return err

@@ -63,9 +63,11 @@ func (c coordinates) or(other coordinates) coordinates {
 	}
 }
 
-var jarName = regexp.MustCompile(`^(.+?)-([0-9][^-]*)(?:-(.+))?$`)
+// jarName reads a name of which nothing is known: the version begins at the first digit after a hyphen and ends at the next
+// hyphen, unless a word follows that versions have: "1.0-rc-2".
+var jarName = regexp.MustCompile(`^(.+?)-([0-9][^-]*(?:-(?i:alpha|beta|milestone|rc|cr|m|ga|final|release|sp)[.-]?[0-9]*)*)(?:-(.+))?$`)
 
-// fromName reads "demo-1.0-linux.jar". What is known already decides where the version ends: it may have dashes.
+// fromName reads "demo-1.0-linux.jar". What is known already decides where the version ends: it may have hyphens.
 func (c coordinates) fromName(file string) coordinates {
 	extension := strings.TrimPrefix(path.Ext(file), ".")
 	if strings.HasSuffix(file, ".tar.gz") {
@@ -73,16 +75,37 @@ func (c coordinates) fromName(file string) coordinates {
 	}
 	out := c.or(coordinates{Extension: extension})
 	stem := strings.TrimSuffix(file, "."+extension)
-	if rest, ok := strings.CutPrefix(stem, c.Artifact+"-"+c.Version); ok && c.Artifact != "" && c.Version != "" {
-		if classifier, ok := strings.CutPrefix(rest, "-"); ok && out.Classifier == "" {
-			out.Classifier = classifier
-		}
+	if found, ok := around(stem, c); ok {
+		return out.or(found)
+	}
+	if c.Artifact != "" && c.Version != "" {
 		return out
 	}
-	if m := jarName.FindStringSubmatch(stem); m != nil && (c.Artifact == "" || c.Version == "") {
+	if m := jarName.FindStringSubmatch(stem); m != nil && (c.Artifact == "" || c.Artifact == m[1]) {
+		if c.Version != "" && c.Version != m[2] {
+			return out // the name says something else than is known
+		}
 		return out.or(coordinates{Artifact: m[1], Version: m[2], Classifier: m[3]})
 	}
 	return out
+}
+
+// around reads a name whose version is known: the artifact stands before it and the classifier after it.
+func around(stem string, known coordinates) (coordinates, bool) {
+	if known.Version == "" {
+		return coordinates{}, false
+	}
+	for from := 0; ; from++ {
+		i := strings.Index(stem[min(from, len(stem)):], "-"+known.Version)
+		if i < 0 {
+			return coordinates{}, false
+		}
+		from += i
+		artifact, rest := stem[:from], stem[from+1+len(known.Version):]
+		if artifact != "" && (known.Artifact == "" || known.Artifact == artifact) && (rest == "" || rest[0] == '-') {
+			return coordinates{Artifact: artifact, Version: known.Version, Classifier: strings.TrimPrefix(rest, "-")}, true
+		}
+	}
 }
 
 // fromJar reads what a JAR says of itself: Maven's own pom.properties first, then the manifest.
@@ -204,13 +227,18 @@ func (m mavenMetadata) lists(version string) bool {
 // add lists a version, and makes it the newest unless one that is newer is there: a correction of an older version does not
 // move who asks for the newest.
 func (m mavenMetadata) add(c coordinates, now time.Time) ([]byte, error) {
+	return m.insert(c, now, false)
+}
+
+// insert is add; with late, a release that was pushed later has listed its version already. That decides between versions
+// which Maven has no order for, such as those of two commits.
+func (m mavenMetadata) insert(c coordinates, now time.Time, late bool) ([]byte, error) {
 	m.XMLName = xml.Name{Local: "metadata"}
 	m.GroupID, m.ArtifactID = c.Group, c.Artifact
-	if m.Versioning.Latest == "" || mavenOrder(c.Version, m.Versioning.Latest) >= 0 {
-		m.Versioning.Latest = c.Version
-	}
-	if m.Versioning.Release == "" || mavenOrder(c.Version, m.Versioning.Release) >= 0 {
-		m.Versioning.Release = c.Version
+	for _, newest := range []*string{&m.Versioning.Latest, &m.Versioning.Release} {
+		if *newest == "" || newer(c.Version, *newest, late) {
+			*newest = c.Version
+		}
 	}
 	m.Versioning.Versions = append(slices.Clone(m.Versioning.Versions), c.Version)
 	m.Versioning.LastUpdated = now.UTC().Format("20060102150405")
@@ -219,4 +247,11 @@ func (m mavenMetadata) add(c coordinates, now time.Time) ([]byte, error) {
 		return nil, fmt.Errorf("cannot write maven-metadata.xml: %w", err)
 	}
 	return append([]byte(xml.Header), append(b, '\n')...), nil
+}
+
+func newer(version, than string, late bool) bool {
+	if unordered(version, than) {
+		return !late
+	}
+	return mavenOrder(version, than) >= 0
 }

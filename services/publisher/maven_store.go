@@ -8,8 +8,10 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
+	"errors"
 	"hash"
 	"io"
+	"io/fs"
 	"net/http"
 	"path"
 
@@ -84,7 +86,7 @@ func (s mavenFolder) sum(_ context.Context, name string, _ int64) (sums checksum
 func stagedPath(f mavenContent) string { return path.Join(".staged", f.sums.digest().Hex()) }
 
 func (s mavenFolder) stage(_ context.Context, f mavenContent) error {
-	if staged, err := s.folder.has(stagedPath(f)); err != nil || staged {
+	if staged, err := s.folder.digest(stagedPath(f)); err == nil && staged == f.sums.digest() || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	r, err := f.open()

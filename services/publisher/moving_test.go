@@ -12,23 +12,35 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/test/property"
 )
 
-// TestAMovingTagMayMoveOn is two releases at the same time: the second takes "latest" before the first has looked
-// whether it got it. A kill schedule found that the first release then counted as failed.
+// TestAMovingTagMayMoveOn is two releases at the same time: the second takes "latest" before the first has looked whether it
+// got it. That is well when the second was pushed later; else the move was dropped, or taken back, and is made again.
 func TestAMovingTagMayMoveOn(t *testing.T) {
 	t.Parallel()
 	w := ociWorld(t, false)
 	w.target.Options["tags"], w.target.Options["moving_tags"] = "latest", "latest"
 	first, second := candidate(t, w.release(t, "one")), candidate(t, w.release(t, "two"))
+	var probe Probe
 	for _, r := range []Release{first, second} {
+		var err error
+		probe, err = w.open(t).Probe(t.Context(), r)
+		check(t, err)
 		check(t, w.open(t).Stage(t.Context(), r))
 		check(t, w.open(t).Commit(t.Context(), r))
 	}
+	first.Leave = probe.Shared
 	check(t, w.open(t).Verify(t.Context(), first))
 	check(t, w.open(t).Verify(t.Context(), second))
+	first.Leave = nil
+	if err := w.open(t).Verify(t.Context(), first); !fault.Is(err, fault.Transient) {
+		t.Fatalf("a tag was taken back: %v, want it to be tried again", err)
+	}
+	check(t, w.open(t).Commit(t.Context(), first))
+	check(t, w.open(t).Verify(t.Context(), first))
 	w.target.Options["moving_tags"] = "other"
-	if err := w.open(t).Verify(t.Context(), first); !fault.Is(err, fault.Conflict) {
+	if err := w.open(t).Verify(t.Context(), second); !fault.Is(err, fault.Conflict) {
 		t.Fatalf("a tag that must not move names another image: %v, want a conflict", err)
 	}
 }
@@ -113,8 +125,14 @@ func (r *rivals) answer(i int, fails bool) {
 	e := r.asks[i]
 	r.asks = slices.Delete(r.asks, i, i+1)
 	p := e.Data.(event.PublicationRequested)
-	if p.State == release.Committed && !slices.Contains(p.Leave, "img:latest") {
-		r.tag = e.Run
+	if p.State == release.Committed {
+		may := r.permit(e.Run, p, noonOf(r.seq))
+		if may.wait != "" || may.refuse != "" || may.gone {
+			r.Fatalf("a commit that was asked for may not be made: %+v", may)
+		}
+		if !slices.Contains(may.leave, "img:latest") {
+			r.tag = e.Run
+		}
 	}
 	if fails {
 		r.say(e.Run, event.PublicationFailed{Target: p.Target, Kind: p.Kind, State: p.State, Round: p.Round, Reason: "denied"})
@@ -122,7 +140,7 @@ func (r *rivals) answer(i int, fails bool) {
 	}
 	done := event.PublicationAdvanced{Target: p.Target, Kind: p.Kind, State: p.State, Round: p.Round}
 	if p.State == release.Probed {
-		done.Files = []event.PublishedFile{{Name: "img:" + string(e.Run)}, {Name: "img:latest"}}
+		done.Shared = []string{"img:" + string(e.Run), "img:latest"}
 	}
 	r.say(e.Run, done)
 }
@@ -131,7 +149,7 @@ func (r *rivals) answer(i int, fails bool) {
 // run that was planned last of those that committed, no two commit at once, and every run comes to an end.
 func TestMovingTagsStayWithTheNewest(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		r := &rivals{sagas: newSagas(), T: t, ages: map[release.RunID]uint64{}, once: map[string]bool{}}
 		runs := []release.RunID{"run-a", "run-b", "run-c"}
 		for _, i := range rapid.Permutation([]int{0, 1, 2}).Draw(t, "planned") {
@@ -183,11 +201,11 @@ func TestARerunIsAsOldAsItsRun(t *testing.T) {
 		{"old", plannedFact(release.Push, "master", event.TargetName{Name: "image", Kind: "oci"})},
 		{"new", plannedFact(release.Push, "master", event.TargetName{Name: "image", Kind: "oci"})},
 		{"rerun", again},
-		{"new", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Files: []event.PublishedFile{{Name: "img:latest"}}}},
+		{"new", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Shared: []string{"img:latest"}}},
 		{"new", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Committed}},
 		{"new", event.ReleasePublished{}},
 		{"rerun", openedFact()},
-		{"rerun", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Files: []event.PublishedFile{{Name: "img:latest"}}}},
+		{"rerun", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Shared: []string{"img:latest"}}},
 		{"rerun", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Staged}},
 	} {
 		e := event.Root(f.run, "/test/1", noonOf(uint64(i)), f.p)
@@ -195,7 +213,7 @@ func TestARerunIsAsOldAsItsRun(t *testing.T) {
 		a.apply(e)
 	}
 	intents, _ := a.decide("rerun", noonOf(20))
-	if len(intents) != 1 || !slices.Contains(intents[0].(event.PublicationRequested).Leave, "img:latest") {
+	if len(intents) != 1 || !slices.Contains(a.permit("rerun", intents[0].(event.PublicationRequested), noonOf(20)).leave, "img:latest") {
 		t.Errorf("the rerun goes on with %+v, want a commit that leaves the tag", intents)
 	}
 }
@@ -204,17 +222,17 @@ func TestARerunIsAsOldAsItsRun(t *testing.T) {
 func TestACommitThatHangsHoldsUpNobodyForEver(t *testing.T) {
 	t.Parallel()
 	a := newSagas()
-	names := []event.PublishedFile{{Name: "img:latest"}}
+	names := []string{"img:latest"}
 	for i, f := range []struct {
 		run release.RunID
 		p   event.Payload
 	}{
 		{"one", plannedFact(release.Push, "master", event.TargetName{Name: "image", Kind: "oci"})},
 		{"two", plannedFact(release.Push, "master", event.TargetName{Name: "image", Kind: "oci"})},
-		{"one", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Files: names}},
+		{"one", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Shared: names}},
 		{"one", event.PublicationRequested{Target: "image", Kind: "oci", State: release.Committed}},
 		{"two", openedFact()},
-		{"two", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Files: names}},
+		{"two", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Probed, Shared: names}},
 		{"two", event.PublicationAdvanced{Target: "image", Kind: "oci", State: release.Staged}},
 	} {
 		e := event.Root(f.run, "/test/1", noonOf(0), f.p)

@@ -21,46 +21,46 @@ func (p *publisher) run(ctx context.Context) error {
 		return err
 	}
 	defer facts.Close()
-	all, touched := newSagas(), map[release.RunID]release.RunID{}
+	if removed := sweep(p.config.Temp); len(removed) > 0 {
+		p.deps.Log.Info("removed the temporary files of a publisher that was killed", "files", len(removed))
+	}
+	p.book.reset()
+	touched := map[release.RunID]release.RunID{}
 	for {
 		batch, err := facts.Next(ctx, retryEvery)
 		if err != nil {
 			return err
 		}
+		p.book.take(batch)
 		for _, e := range batch.Events {
-			all.apply(e)
 			touched[e.Run] = ""
 		}
 		if batch.Live {
-			p.decide(ctx, all, touched)
+			p.decide(ctx, touched)
 		}
 	}
 }
 
 // decide says what follows for the runs that were touched. A run stays touched until what it says is stored, and while it
 // waits for another. What was said counts for the next run at once, before it comes back as a fact.
-func (p *publisher) decide(ctx context.Context, all *sagas, touched map[release.RunID]release.RunID) {
+func (p *publisher) decide(ctx context.Context, touched map[release.RunID]release.RunID) {
 	for _, run := range slices.Sorted(maps.Keys(touched)) {
-		intents, waits := all.decide(run, p.deps.Now())
+		cause, intents, waits := p.book.decide(run, p.deps.Now())
 		events := make([]event.Event, 0, len(intents))
 		for _, intent := range intents {
-			events = append(events, event.New(all.of[run].cause, p.deps.Source(Name), p.deps.Now(), intent))
+			events = append(events, event.New(cause, p.deps.Source(Name), p.deps.Now(), intent))
 		}
 		if err := p.deps.Bus.Publish(ctx, events...); err != nil {
 			p.deps.Log.Warn("cannot say the next steps of a publication; trying again", "run", run, "err", err)
 			continue
 		}
-		for _, e := range events {
-			if _, asked := e.Data.(event.PublicationRequested); asked {
-				all.apply(e)
-			}
-		}
+		p.book.said(events)
 		switch waits {
 		case "":
 			delete(touched, run)
 		case touched[run]: // told
 		default:
-			p.deps.Log.Info("a commit waits for another run, which is giving the same name", "run", run, "for", waits)
+			p.deps.Log.Info("a commit waits for another run, which is writing the same name", "run", run, "for", waits)
 			touched[run] = waits
 		}
 	}

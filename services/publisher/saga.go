@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
+	"github.com/sluiceci/sluice/pkg/environment"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -16,8 +15,8 @@ import (
 //
 // The rules: a target goes planned, probed, staged, committed, verified. No commit is asked for before every target is
 // staged, and none before every target of a lower rank is verified: what is hardest to undo goes last, when all else is
-// proven. What failed before the first commit leaves nothing visible. What failed later starts no further commit, brings
-// to an end what was begun, and says exactly what each target has.
+// proven. What failed before the first commit leaves nothing visible. What failed later, or was cancelled, starts no further
+// commit, brings to an end what was begun, and says exactly what each target has.
 type saga struct {
 	planned   *event.RunPlanned
 	opened    *event.GateOpened
@@ -27,39 +26,25 @@ type saga struct {
 	retries   map[string]bool // requests seen, to count each once
 	failed    map[int32]bool  // rounds that ended in release.failed
 	published bool
-	cancelled string // who cancelled the run in this round, and why
-	at        uint64 // where its plan stands in the stream; of a rerun, where that of the run does that it makes again
-}
-
-// progress is how far one target has come.
-type progress struct {
-	kind      string
-	rank      int
-	reached   release.PublicationState
-	requested map[attempt]bool
-	broken    map[attempt]string // why
-
-	asked time.Time     // when the newest commit was
-	names []string      // that it gives, where they may move
-	waits release.RunID // for this run, which is giving one of these names
-	leave []string      // those that a run has which was planned later
-}
-
-// attempt is one try at a step.
-type attempt struct {
-	state release.PublicationState
-	round int32
+	orders    orders
+	rules     environment.Rules             // protected environments of the installation
+	received  map[release.ChangeKind]uint64 // places of the run's changes
+	at        uint64                        // the place of its push in the stream: the order of releases; a rerun is as old as its run
 }
 
 func newSaga() *saga {
-	return &saga{targets: map[string]*progress{}, retries: map[string]bool{}, failed: map[int32]bool{}}
+	return &saga{
+		targets: map[string]*progress{}, retries: map[string]bool{}, failed: map[int32]bool{}, orders: newOrders(),
+		received: map[release.ChangeKind]uint64{},
+	}
 }
 
 func sagaHears() []event.Type {
 	return []event.Type{
-		event.TypeRunPlanned, event.TypeRunCancelRequested, event.TypeGateOpened, event.TypePublicationRequested,
-		event.TypePublicationAdvanced, event.TypePublicationFailed, event.TypePublicationRetryRequested,
-		event.TypeReleasePublished, event.TypeReleaseFailed,
+		event.TypeChangeReceived, event.TypeRunPlanned, event.TypeRunCancelRequested, event.TypeRunRetryRequested,
+		event.TypeCandidateRejected, event.TypeGateOpened, event.TypeGateClosed, event.TypeGateApproved, event.TypeEnvironmentApproved, event.TypeGateHeld,
+		event.TypeGateResumed, event.TypePublicationRequested, event.TypePublicationAdvanced, event.TypePublicationFailed,
+		event.TypePublicationRetryRequested, event.TypeReleasePublished, event.TypeReleaseFailed,
 	}
 }
 
@@ -69,19 +54,20 @@ func sagaSays() []event.Type {
 
 // apply folds one fact.
 func (s *saga) apply(e event.Event) {
+	s.orders.apply(e, s.cause.Seq)
 	switch p := e.Data.(type) {
+	case event.ChangeReceived:
+		s.receive(e, p)
 	case event.RunPlanned:
 		s.plan(e, p)
 	case event.GateOpened:
 		s.open(e, p)
-	case event.RunCancelRequested:
-		s.cancelled = fmt.Sprintf("the run was cancelled by %s before anything was visible: %s", p.By, p.Reason)
 	case event.PublicationRequested:
-		s.target(p.Target, p.Kind).request(e.Time, p)
+		s.target(p.Target, p.Kind).request(e, p)
 	case event.PublicationAdvanced:
-		s.target(p.Target, p.Kind).advance(p)
+		s.target(p.Target, p.Kind).advance(p, s.round)
 	case event.PublicationFailed:
-		s.target(p.Target, p.Kind).broken[attempt{p.State, p.Round}] = p.Reason
+		s.target(p.Target, p.Kind).broken[attempt{p.State, p.Round}] = failure{p.Fault, p.Reason}
 	case event.PublicationRetryRequested:
 		s.retry(p.Request)
 	case event.ReleasePublished:
@@ -91,11 +77,25 @@ func (s *saga) apply(e event.Event) {
 	}
 }
 
+// receive notes where the run's change stands. The same commit may come as a pull request first and as a push later: what
+// counts is the change that is published.
+func (s *saga) receive(e event.Event, p event.ChangeReceived) {
+	if _, known := s.received[p.Change.Kind]; !known {
+		s.received[p.Change.Kind] = e.Seq
+	}
+	if s.planned != nil && p.Change.Kind == s.planned.Change.Kind {
+		s.at = s.received[p.Change.Kind]
+	}
+}
+
 func (s *saga) plan(e event.Event, p event.RunPlanned) {
 	if s.planned != nil {
 		return
 	}
 	s.planned, s.at = &p, e.Seq
+	if at, known := s.received[p.Change.Kind]; known {
+		s.at = at
+	}
 	for _, t := range p.Targets {
 		s.target(t.Name, t.Kind)
 	}
@@ -104,74 +104,42 @@ func (s *saga) plan(e event.Event, p event.RunPlanned) {
 // open takes the first opening: what is published of a run is one candidate.
 func (s *saga) open(e event.Event, p event.GateOpened) {
 	if s.opened == nil {
-		s.opened, s.cause, s.round = &p, e, max(s.round, p.Round)
+		s.opened, s.cause = &p, e
+		s.begin(max(s.round, p.Round))
 	}
 }
 
-// retry begins a round, if there is something to retry.
+// retry begins a round: every step that is not made is asked for again, whether it failed or waits.
 func (s *saga) retry(request string) {
 	if s.retries[request] {
 		return
 	}
 	s.retries[request] = true
-	if s.failed[s.round] && !s.published {
-		s.round++
-		s.cancelled = ""
+	if s.opened != nil && !s.published {
+		s.begin(s.round + 1)
+	}
+}
+
+func (s *saga) begin(round int32) {
+	s.round = round
+	for _, t := range s.targets {
+		t.begin(round)
 	}
 }
 
 func (s *saga) target(name, kind string) *progress {
 	t := s.targets[name]
 	if t == nil {
-		t = &progress{kind: kind, rank: rankOf(kind), reached: release.Planned, requested: map[attempt]bool{}, broken: map[attempt]string{}}
+		t = newProgress(name, kind)
 		s.targets[name] = t
 	}
 	return t
 }
 
-func (t *progress) request(at time.Time, p event.PublicationRequested) {
-	t.requested[attempt{p.State, p.Round}] = true
-	if p.State == release.Committed && at.After(t.asked) {
-		t.asked = at
-	}
-}
-
-func (t *progress) advance(p event.PublicationAdvanced) {
-	if p.State.Reached(t.reached) {
-		t.reached = p.State
-	}
-	if p.State == release.Probed && moves(t.kind) {
-		t.names = nil
-		for _, f := range p.Files {
-			t.names = append(t.names, f.Name)
-		}
-	}
-}
-
-// failure is why a target does not go on in a round. A step that was made after all has not failed.
-func (t *progress) failure(round int32) (release.PublicationState, string, bool) {
-	for a, reason := range t.broken {
-		if a.round == round && !t.reached.Reached(a.state) {
-			return a.state, reason, true
-		}
-	}
-	return "", "", false
-}
-
-// visible reports whether users may see something of the target: a commit that was asked for may have happened.
-func (t *progress) visible() bool {
-	for a := range t.requested {
-		if a.state == release.Committed {
-			return true
-		}
-	}
-	return t.reached.Reached(release.Committed)
-}
-
 // decide returns what is to be said next; nothing when the saga waits or is over.
 func (s *saga) decide() []event.Payload {
 	switch {
-	case s.opened == nil || s.planned == nil || s.published || s.failed[s.round]:
+	case s.over():
 		return nil
 	case s.forbidden() != "":
 		return []event.Payload{event.ReleaseFailed{Round: s.round, Reasons: []string{s.forbidden()}}}
@@ -184,9 +152,15 @@ func (s *saga) decide() []event.Payload {
 	}
 }
 
-// forbidden is law 7, checked here again: only the release branch publishes.
+// over reports whether there is nothing to decide: not yet, or not any more.
+func (s *saga) over() bool {
+	return s.opened == nil || s.planned == nil || s.published || s.failed[s.round]
+}
+
+// forbidden is law 7, checked here again: only the release branch publishes, and only what people approved.
 func (s *saga) forbidden() string {
 	ok, reason := s.planned.Release.Allows(s.planned.Change)
+	refused, have, want := s.orders.refused[s.opened.Round], s.orders.approvers(s.opened.Candidate), s.planned.Release.Approvals
 	switch {
 	case !ok:
 		return "nothing was published: " + reason
@@ -194,6 +168,27 @@ func (s *saga) forbidden() string {
 		return fmt.Sprintf("nothing was published: the gate is not for a change of kind %s", s.planned.Change.Kind)
 	case s.opened.Plan != s.planned.Plan:
 		return fmt.Sprintf("nothing was published: the gate opened for plan %s, the run's is %s", s.opened.Plan, s.planned.Plan)
+	case refused != "":
+		return "nothing was published: " + refused
+	case have < want:
+		return fmt.Sprintf("nothing was published: %d of %d people have approved candidate %s", have, want, s.opened.Candidate)
+	}
+	return s.unentered()
+}
+
+// unentered says which protected environment the release is not let into, or "".
+func (s *saga) unentered() string {
+	names := make([]string, 0, len(s.planned.Targets))
+	for _, t := range s.planned.Targets {
+		names = append(names, t.Name)
+	}
+	for _, p := range s.rules.OfTargets(s.planned.Change.Project, names) {
+		if admitted, why := p.Admits(s.planned.Change, s.planned.Trust); !admitted {
+			return "nothing was published: " + why
+		}
+		if enough, reason := p.Approved(s.orders.reviewers(p.Name, s.opened.Candidate)); !enough {
+			return fmt.Sprintf("nothing was published: environment %s has %s of candidate %s", p.Name, reason, s.opened.Candidate)
+		}
 	}
 	return ""
 }
@@ -214,7 +209,7 @@ func (s *saga) stopped() bool {
 			return true
 		}
 	}
-	return s.cancelled != "" && !s.begun()
+	return s.orders.cancelled() != ""
 }
 
 // begun reports whether anything may be visible.
@@ -241,17 +236,6 @@ func (s *saga) wind() []event.Payload {
 	return []event.Payload{event.ReleaseFailed{Round: s.round, Reasons: s.reasons()}}
 }
 
-// underWay reports whether a step that users can see is asked for and not answered.
-func (t *progress) underWay(round int32) bool {
-	_, _, failed := t.failure(round)
-	for _, state := range []release.PublicationState{release.Committed, release.Verified} {
-		if t.requested[attempt{state, round}] && !t.reached.Reached(state) && !failed {
-			return true
-		}
-	}
-	return false
-}
-
 // steps asks for the step that each target is to make now, unless it is asked for already.
 func (s *saga) steps(next func(*progress) release.PublicationState) []event.Payload {
 	var out []event.Payload
@@ -261,13 +245,9 @@ func (s *saga) steps(next func(*progress) release.PublicationState) []event.Payl
 		if _, _, failed := t.failure(s.round); state == "" || failed || t.requested[attempt{state, s.round}] {
 			continue
 		}
-		asked := event.PublicationRequested{
+		out = append(out, event.PublicationRequested{
 			Target: name, Kind: t.kind, State: state, Round: s.round, Plan: s.opened.Plan, Blob: s.opened.Blob,
-		}
-		if state == release.Committed {
-			asked.Leave = t.leave
-		}
-		out = append(out, asked)
+		})
 	}
 	return out
 }
@@ -275,25 +255,21 @@ func (s *saga) steps(next func(*progress) release.PublicationState) []event.Payl
 // next is the step of a target when all goes well, or "" while it waits for others.
 func (s *saga) next(t *progress) release.PublicationState {
 	state := t.reached.Next()
-	if state == release.Committed && !s.mayCommit(t) {
+	if state == release.Committed && (s.orders.held(t.name) != "" || t.waits != "" || s.behind(t) != "") {
 		return ""
 	}
 	return state
 }
 
-func (s *saga) mayCommit(t *progress) bool {
-	if t.waits != "" {
-		return false
-	}
-	for _, other := range s.targets {
-		if !other.reached.Reached(release.Staged) {
-			return false
-		}
-		if other.rank < t.rank && other.reached != release.Verified {
-			return false
+// behind is the target that another waits for before its commit, or "".
+func (s *saga) behind(t *progress) string {
+	for _, name := range s.sorted() {
+		switch other := s.targets[name]; {
+		case !other.reached.Reached(release.Staged), other.rank < t.rank && other.reached != release.Verified:
+			return name
 		}
 	}
-	return true
+	return ""
 }
 
 // ending is the step of a target when another failed: only what is visible is looked after.
@@ -317,8 +293,11 @@ func (s *saga) names() []event.TargetName {
 // reasons say of every target what it has.
 func (s *saga) reasons() []string {
 	var out []string
-	if s.cancelled != "" && !s.begun() {
-		out = append(out, s.cancelled)
+	if why := s.orders.cancelled(); why != "" {
+		if !s.begun() {
+			why += "; nothing was visible"
+		}
+		out = append(out, why)
 	}
 	for _, name := range s.sorted() {
 		out = append(out, name+": "+s.targets[name].describe(s.round))
@@ -326,26 +305,8 @@ func (s *saga) reasons() []string {
 	return out
 }
 
-func (t *progress) describe(round int32) string {
-	what := map[release.PublicationState]string{
-		release.Planned: "nothing is there", release.Probed: "nothing is visible", release.Staged: "nothing is visible",
-		release.Committed: "visible, not verified", release.Verified: "published and verified",
-	}[t.reached]
-	state, reason, failed := t.failure(round)
-	if !failed {
-		return what
-	}
-	if state == release.Committed {
-		what = "a part may be visible"
-	}
-	return fmt.Sprintf("%s; it cannot become %s: %s", what, state, strings.TrimSpace(reason))
-}
-
 // rankOf is the order of commits. A kind that nobody knows fails when it is opened, long before its commit.
 func rankOf(kind string) int { return kindNamed(kind).Rank }
-
-// moves reports whether names of a kind may move from one release to the next.
-func moves(kind string) bool { return kindNamed(kind).Moves }
 
 func kindNamed(name string) Kind {
 	for _, k := range Kinds() {

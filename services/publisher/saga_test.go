@@ -9,13 +9,22 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sluiceci/sluice/pkg/environment"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/test/property"
 )
 
 const sagaRun release.RunID = "abababab-saga"
 
 func fact(p event.Payload) event.Event { return event.Event{Run: sagaRun, ID: p.Key(), Data: p} }
+
+// factAt is a fact with its place in the stream.
+func factAt(seq int, p event.Payload) event.Event {
+	e := fact(p)
+	e.Seq = uint64(seq)
+	return e
+}
 
 func plannedFact(kind release.ChangeKind, branch string, targets ...event.TargetName) event.RunPlanned {
 	return event.RunPlanned{
@@ -38,6 +47,23 @@ type stream struct {
 	open    []event.PublicationRequested // heard and not settled
 	reached map[string]release.PublicationState
 	kinds   map[string]string
+	round   int32
+	over    bool
+
+	verified map[string]bool
+}
+
+// again begins a round, in which everything that is not committed is looked at again.
+func (s *stream) again() {
+	if s.over {
+		return
+	}
+	s.round++
+	for name, state := range s.reached {
+		if !state.Reached(release.Committed) {
+			s.reached[name] = release.Planned
+		}
+	}
 }
 
 func place(p event.Payload) string { return string(p.EventType()) + " " + p.Key() }
@@ -53,12 +79,16 @@ func (s *stream) say(p event.Payload) {
 		s.mayAsk(p)
 		s.open = append(s.open, p)
 	case event.PublicationAdvanced:
-		if p.State.Reached(s.reached[p.Target]) {
+		s.verified[p.Target] = s.verified[p.Target] || p.State == release.Verified
+		if (p.Round >= s.round || p.State.Reached(release.Committed)) && p.State.Reached(s.reached[p.Target]) {
 			s.reached[p.Target] = p.State
 		}
+	case event.PublicationRetryRequested:
+		s.again()
 	case event.ReleasePublished:
+		s.over = true
 		for name, state := range s.reached {
-			if state != release.Verified {
+			if state != release.Verified && !s.verified[name] {
 				s.t.Fatalf("published while %s is %s", name, state)
 			}
 		}
@@ -67,8 +97,8 @@ func (s *stream) say(p event.Payload) {
 
 // mayAsk holds the rules of commits.
 func (s *stream) mayAsk(p event.PublicationRequested) {
-	if p.State != release.Committed {
-		return
+	if p.State != release.Committed || p.Round < s.round {
+		return // whoever is to make a step of an older round is told that nobody wants it any more
 	}
 	for name, state := range s.reached {
 		if !state.Reached(release.Staged) {
@@ -89,9 +119,9 @@ type decider struct {
 // turn reads on, some facts twice, and says what it decides. One that has read everything says nothing again.
 func (d *decider) turn(s *stream, lag int) {
 	for ; d.read < len(s.facts)-lag; d.read++ {
-		d.apply(fact(s.facts[d.read]))
+		d.apply(factAt(d.read+1, s.facts[d.read]))
 		if d.read%3 == 0 {
-			d.apply(fact(s.facts[d.read]))
+			d.apply(factAt(d.read+1, s.facts[d.read]))
 		}
 	}
 	current := d.read == len(s.facts)
@@ -111,7 +141,7 @@ func TestSagaUnderSimulation(t *testing.T) {
 	if os.Getenv("CI") == "true" {
 		cases = 100
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		for range cases {
 			simulate(t)
 		}
@@ -119,7 +149,7 @@ func TestSagaUnderSimulation(t *testing.T) {
 }
 
 func simulate(t *rapid.T) {
-	s := &stream{t: t, places: map[string]bool{}, reached: map[string]release.PublicationState{}, kinds: map[string]string{}}
+	s := &stream{t: t, places: map[string]bool{}, reached: map[string]release.PublicationState{}, verified: map[string]bool{}, kinds: map[string]string{}}
 	kinds := []string{"pypi-index", "pypi", "maven", "oci"}
 	var targets []event.TargetName
 	for i := range rapid.IntRange(1, 4).Draw(t, "targets") {
@@ -204,7 +234,7 @@ func TestFoldOfAnyOrderIsTheSame(t *testing.T) {
 		event.PublicationAdvanced{Target: "b", Kind: "pypi", State: release.Probed},
 	}
 	want := foldOf(facts)
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		if got := foldOf(rapid.Permutation(facts).Draw(t, "order")); got != want {
 			t.Fatalf("another order decides\n%s\nwant\n%s", got, want)
 		}
@@ -296,24 +326,142 @@ func TestFailureBeforeTheFirstCommitLeavesNothingVisible(t *testing.T) {
 	}
 	s.apply(fact(event.PublicationFailed{Target: "pypi", Kind: "pypi", State: release.Probed, Reason: "denied"}))
 	out := s.decide()
-	if failed, ok := out[0].(event.ReleaseFailed); !ok || s.begun() || !slices.Contains(failed.Reasons, "pypi: nothing is there; it cannot become probed: denied") {
+	if failed, ok := out[0].(event.ReleaseFailed); !ok || s.begun() || !slices.Contains(failed.Reasons, "pypi: nothing of this release is there; it cannot become probed: denied") {
 		t.Fatalf("decided %v", out)
 	}
 }
 
-func TestCancelStopsWhatIsNotVisible(t *testing.T) {
+// TestACancellationBeginsNoFurtherCommit: before the first commit nothing becomes visible; after it what was committed is
+// verified, and nothing else begins.
+func TestACancellationBeginsNoFurtherCommit(t *testing.T) {
 	t.Parallel()
 	s := newSaga()
-	s.apply(fact(plannedFact(release.Push, "master", event.TargetName{Name: "a", Kind: "oci"})))
-	s.apply(fact(openedFact()))
-	s.apply(fact(event.RunCancelRequested{Request: "c", By: "ann", Reason: "wrong version"}))
-	if failed, ok := s.decide()[0].(event.ReleaseFailed); !ok || !strings.Contains(failed.Reasons[0], "cancelled by ann") {
+	s.apply(factAt(1, plannedFact(release.Push, "master", event.TargetName{Name: "a", Kind: "oci"}, event.TargetName{Name: "b", Kind: "pypi"})))
+	s.apply(factAt(2, openedFact()))
+	s.apply(factAt(3, event.RunCancelRequested{Request: "c", By: "ann", Reason: "wrong version"}))
+	if failed, ok := s.decide()[0].(event.ReleaseFailed); !ok || !strings.Contains(failed.Reasons[0], "cancelled by ann: wrong version; nothing was visible") {
 		t.Fatalf("decided %v", s.decide())
 	}
-	s.apply(fact(event.PublicationRequested{Target: "a", Kind: "oci", State: release.Committed}))
-	s.apply(fact(event.PublicationAdvanced{Target: "a", Kind: "oci", State: release.Committed}))
-	if next, ok := s.decide()[0].(event.PublicationRequested); !ok || next.State != release.Verified {
-		t.Fatalf("after a commit decided %v, want to go on", s.decide())
+	s.apply(factAt(4, event.PublicationAdvanced{Target: "b", Kind: "pypi", State: release.Staged}))
+	s.apply(factAt(5, event.PublicationRequested{Target: "a", Kind: "oci", State: release.Committed}))
+	s.apply(factAt(6, event.PublicationAdvanced{Target: "a", Kind: "oci", State: release.Committed}))
+	out := s.decide()
+	if next, ok := out[0].(event.PublicationRequested); !ok || len(out) != 1 || next.State != release.Verified || next.Target != "a" {
+		t.Fatalf("after a commit decided %v, want to verify it and nothing else", out)
+	}
+	s.apply(factAt(7, out[0]))
+	s.apply(factAt(8, event.PublicationAdvanced{Target: "a", Kind: "oci", State: release.Verified}))
+	failed, ok := s.decide()[0].(event.ReleaseFailed)
+	if want := []string{"the run was cancelled by ann: wrong version", "a: published and verified", "b: nothing is visible"}; !ok || !slices.Equal(failed.Reasons, want) {
+		t.Fatalf("decided %v, want %q", s.decide(), want)
+	}
+	s.apply(factAt(9, failed))
+	s.apply(factAt(10, event.PublicationRetryRequested{Request: "r"})) // takes the cancellation back
+	if next, ok := s.decide()[0].(event.PublicationRequested); !ok || next.State != release.Probed || next.Target != "b" || next.Round != 1 {
+		t.Fatalf("after a retry decided %v, want to look at b again", s.decide())
+	}
+}
+
+// TestAHoldIsKept, wherever it stands in the stream: the scheduler may have opened the gate on older knowledge.
+func TestAHoldIsKept(t *testing.T) {
+	t.Parallel()
+	staged := event.PublicationAdvanced{Target: "a", Kind: "oci", State: release.Staged}
+	for name, c := range map[string]struct {
+		facts  []event.Payload
+		commit bool
+	}{
+		"no hold":                           {[]event.Payload{openedFact(), staged}, true},
+		"before the gate opened":            {[]event.Payload{event.GateHeld{Request: "1"}, openedFact(), staged}, false},
+		"after it":                          {[]event.Payload{openedFact(), event.GateHeld{Request: "1"}, staged}, false},
+		"resumed":                           {[]event.Payload{event.GateHeld{Request: "1"}, openedFact(), staged, event.GateResumed{Request: "2"}}, true},
+		"resumed before":                    {[]event.Payload{event.GateResumed{Request: "2"}, openedFact(), staged, event.GateHeld{Request: "1"}}, false},
+		"before this target":                {[]event.Payload{openedFact(), staged, event.GateHeld{Request: "1", Before: "a"}}, false},
+		"before another target":             {[]event.Payload{openedFact(), staged, event.GateHeld{Request: "1", Before: "z"}}, true},
+		"cancelled, and tried again before": {[]event.Payload{event.RunCancelRequested{Request: "1"}, event.RunRetryRequested{Request: "2"}, openedFact(), staged}, true},
+		"cancelled":                         {[]event.Payload{event.RunCancelRequested{Request: "1"}, openedFact(), staged}, false},
+		"a task's retry takes no late cancellation back": {[]event.Payload{openedFact(), staged, event.RunCancelRequested{Request: "1"}, event.RunRetryRequested{Request: "2"}}, false},
+		"superseded too late":                            {[]event.Payload{openedFact(), staged, event.RunCancelRequested{Request: "superseded-x"}}, true},
+		"rejected":                                       {[]event.Payload{event.CandidateRejected{}, openedFact(), staged}, false},
+		"closed":                                         {[]event.Payload{event.GateClosed{}, openedFact(), staged}, false},
+	} {
+		a := newSagas()
+		for i, p := range append([]event.Payload{plannedFact(release.Push, "master", event.TargetName{Name: "a", Kind: "oci"})}, c.facts...) {
+			a.apply(factAt(i+1, p))
+		}
+		want := event.PublicationRequested{Target: "a", Kind: "oci", State: release.Committed}
+		out, _ := a.decide(sagaRun, noonOf(1))
+		asked := slices.ContainsFunc(out, func(p event.Payload) bool { return p.Key() == want.Key() })
+		may := a.permit(sagaRun, want, noonOf(1))
+		if allowed := may.refuse == "" && may.wait == ""; asked != c.commit || allowed != c.commit {
+			t.Errorf("%s: a commit is asked for: %t, and may be made: %t (%+v); want %t", name, asked, allowed, may, c.commit)
+		}
+	}
+}
+
+// TestAnApprovalIsOfACandidate: what people approved is what is published.
+func TestAnApprovalIsOfACandidate(t *testing.T) {
+	t.Parallel()
+	planned := plannedFact(release.Push, "master", event.TargetName{Name: "a", Kind: "oci"})
+	planned.Release.Approvals = 2
+	other := event.GateApproved{By: "bob", Candidate: "sha256:another"}
+	for name, c := range map[string]struct {
+		approvals []event.Payload
+		want      bool
+	}{
+		"two people":                  {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, event.GateApproved{By: "bob", Candidate: "sha256:candidate"}}, true},
+		"one person twice":            {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, event.GateApproved{By: "ann", Candidate: "sha256:candidate", Note: "really"}}, false},
+		"one of another candidate":    {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, other}, false},
+		"one that names nothing":      {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, event.GateApproved{By: "bob"}}, false},
+		"three, one of another":       {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, other, event.GateApproved{By: "eve", Candidate: "sha256:candidate"}}, true},
+		"none although two must have": {nil, false},
+	} {
+		s := newSaga()
+		for i, p := range append(append([]event.Payload{planned}, c.approvals...), openedFact()) {
+			s.apply(factAt(i+1, p))
+		}
+		if _, failed := s.decide()[0].(event.ReleaseFailed); failed == c.want {
+			t.Errorf("%s: decided %v", name, s.decide())
+		}
+	}
+}
+
+// TestAnEnvironmentIsApprovedByItsReviewers: what the gate let through is looked at again.
+func TestAnEnvironmentIsApprovedByItsReviewers(t *testing.T) {
+	t.Parallel()
+	rules := environment.Rules{{Name: "prod", Projects: []string{"one"}, Refs: []string{"refs/heads/master"}, Reviewers: []string{"ada"}, Targets: []string{"a"}}}
+	approved := func(reviewer string, candidate release.Digest) event.Payload {
+		return event.EnvironmentApproved{Environment: "prod", Reviewer: reviewer, Candidate: candidate}
+	}
+	for name, c := range map[string]struct {
+		approval event.Payload
+		change   func(*event.RunPlanned)
+		want     bool
+	}{
+		"a reviewer":              {approved("token:ada", "sha256:candidate"), nil, true},
+		"somebody else":           {approved("token:eve", "sha256:candidate"), nil, false},
+		"another candidate":       {approved("token:ada", "sha256:another"), nil, false},
+		"before the candidate":    {approved("token:ada", ""), nil, false},
+		"an approval of the gate": {event.GateApproved{By: "ada", Candidate: "sha256:candidate"}, nil, false},
+		"another ref":             {approved("token:ada", "sha256:candidate"), func(p *event.RunPlanned) { p.Change.Ref = "refs/heads/master2" }, false},
+		"less trust":              {approved("token:ada", "sha256:candidate"), func(p *event.RunPlanned) { p.Trust = release.TrustTrusted }, false},
+	} {
+		s := newSaga()
+		s.rules = rules
+		planned := plannedFact(release.Push, "master", event.TargetName{Name: "a", Kind: "oci"})
+		planned.Change.Project, planned.Change.Ref, planned.Trust = "one", "refs/heads/master", release.TrustRelease
+		if c.change != nil {
+			c.change(&planned)
+		}
+		for i, p := range []event.Payload{planned, c.approval, openedFact()} {
+			s.apply(factAt(i+1, p))
+		}
+		out := s.decide()
+		if len(out) != 1 {
+			t.Fatalf("%s: decided %+v", name, out)
+		}
+		if failed, is := out[0].(event.ReleaseFailed); is == c.want || is && !strings.Contains(failed.Reasons[0], "environment prod") {
+			t.Errorf("%s: decided %+v", name, out)
+		}
 	}
 }
 

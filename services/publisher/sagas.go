@@ -2,20 +2,24 @@ package publisher
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/environment"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
-// sagas are the publications of all runs, and the order among those that give the same names. A name that may move, such
-// as the tag latest of an image, belongs to the run that was planned last of all that gave it: a run whose tests only took
-// longer does not take it back. So that this can be known, of the runs that give a name one commits at a time.
+// sagas are the publications of all runs, and the order among those that write the same names. A name that may move, such
+// as the tag latest of an image, belongs to the run that was pushed last of all that gave it: a run whose tests only took
+// longer does not take it back. So that this can be known, of the runs that write a name one commits at a time.
 type sagas struct {
 	of         map[release.RunID]*saga
 	holder     map[string]holder // by name
 	committing map[release.RunID]bool
+	begun      map[release.RunID]bool // something of it may be visible, and it is not published
+	rules      environment.Rules      // protected environments of the installation
 }
 
 // turn is how long a run waits for the commit of another one. A registry that is away is away for both; what takes longer
@@ -29,7 +33,7 @@ type holder struct {
 }
 
 func newSagas() *sagas {
-	return &sagas{of: map[release.RunID]*saga{}, holder: map[string]holder{}, committing: map[release.RunID]bool{}}
+	return &sagas{of: map[release.RunID]*saga{}, holder: map[string]holder{}, committing: map[release.RunID]bool{}, begun: map[release.RunID]bool{}}
 }
 
 // apply folds one fact. Of a run that is published only its age is kept.
@@ -37,6 +41,7 @@ func (a *sagas) apply(e event.Event) {
 	s := a.of[e.Run]
 	if s == nil {
 		s = newSaga()
+		s.rules = a.rules
 		a.of[e.Run] = s
 	}
 	s.apply(e)
@@ -53,14 +58,17 @@ func (a *sagas) apply(e event.Event) {
 	if delete(a.committing, e.Run); s.committing() {
 		a.committing[e.Run] = true
 	}
+	if delete(a.begun, e.Run); s.begun() && !s.published {
+		a.begun[e.Run] = true
+	}
 	if s.published {
-		at := s.at
+		at, round := s.at, s.round
 		*s = *newSaga()
-		s.published, s.at = true, at
+		s.published, s.at, s.round = true, at, round
 	}
 }
 
-// hold gives the names of a target that was committed to its run, except those of a run that was planned later.
+// hold gives the names of a target that was committed to its run, except those of a run that was pushed later.
 func (a *sagas) hold(run release.RunID, s *saga, p event.PublicationAdvanced) {
 	for _, name := range s.target(p.Target, p.Kind).names {
 		if a.holder[name].at <= s.at {
@@ -73,30 +81,94 @@ func (a *sagas) hold(run release.RunID, s *saga, p event.PublicationAdvanced) {
 func (a *sagas) decide(run release.RunID, now time.Time) (intents []event.Payload, waits release.RunID) {
 	s := a.of[run]
 	for _, t := range s.targets {
-		t.leave, t.waits = a.taken(run, s.at, t), a.busy(run, t, now)
+		t.waits = ""
+		if !t.visible() {
+			t.waits = a.busy(run, t, now, math.MaxUint64)
+		}
 		waits = cmp.Or(waits, t.waits)
 	}
 	return s.decide(), waits
 }
 
-// taken are the names of a target that belong to a run which was planned later.
+// permit is what may be done of a step that was asked for, decided when it is made.
+type permit struct {
+	gone   bool     // nobody wants the step any more
+	made   bool     // it has been made: a publisher died before it could acknowledge, or another was quicker
+	refuse string   // why it must not begin
+	wait   string   // for what it waits
+	leave  []string // names that a run has which was pushed later: where they may move they stay with it
+}
+
+// permit decides about a step when it is made, by the rules by which it was asked for. Between the two a person may have said
+// something, another run may have taken a name, or another publisher may have gone on while this one stood still.
+func (a *sagas) permit(run release.RunID, p event.PublicationRequested, now time.Time) permit {
+	s := a.of[run]
+	switch {
+	case s == nil:
+		return permit{}
+	case s.published || p.Round < s.round:
+		return permit{gone: true}
+	case s.opened == nil:
+		return permit{}
+	case s.failed[p.Round]:
+		return permit{refuse: "the release has failed; sluice retry goes on"}
+	}
+	t := s.target(p.Target, p.Kind)
+	out := permit{leave: a.taken(run, s.at, t), made: t.done[attempt{p.State, p.Round}]}
+	if p.State != release.Committed {
+		return out
+	}
+	out.refuse = cmp.Or(s.orders.cancelled(), s.forbidden())
+	out.wait = s.orders.held(p.Target)
+	if behind := s.behind(t); behind != "" && out.wait == "" {
+		out.wait = "it waits for target " + behind
+	}
+	ahead := uint64(math.MaxUint64)
+	if t.committing() && now.Sub(t.asked) < turn {
+		ahead = t.turn // two publishers may have asked for two commits at once: the first in the stream goes first
+	}
+	if other := a.busy(run, t, now, ahead); out.wait == "" && other != "" {
+		out.wait = "run " + string(other) + " is writing the same name"
+	}
+	return out
+}
+
+// taken are the names of a target that belong to a run which was pushed later, or may: its commit was
+// asked for.
 func (a *sagas) taken(run release.RunID, at uint64, t *progress) (out []string) {
 	for _, name := range t.names {
-		if h := a.holder[name]; h.at > at && h.run != run {
+		if h := a.holder[name]; h.at > at && h.run != run || a.given(name, run, at) {
 			out = append(out, name)
 		}
 	}
 	return out
 }
 
-// busy is another run that is giving one of a target's names just now.
-func (a *sagas) busy(run release.RunID, t *progress, now time.Time) release.RunID {
-	if len(t.names) == 0 || t.visible() {
+// given reports whether a run that was pushed later may have given a name: names never go back, not even from a release that
+// failed half way.
+func (a *sagas) given(name string, run release.RunID, at uint64) bool {
+	for other := range a.begun {
+		s := a.of[other]
+		if other == run || s.at <= at {
+			continue
+		}
+		for _, theirs := range s.targets {
+			if theirs.visible() && slices.Contains(theirs.names, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// busy is another run that is writing one of a target's names just now, and was asked to before a place in the stream.
+func (a *sagas) busy(run release.RunID, t *progress, now time.Time, before uint64) release.RunID {
+	if len(t.names) == 0 {
 		return ""
 	}
 	for other := range a.committing {
 		for _, theirs := range a.of[other].targets {
-			if other != run && theirs.committing() && now.Sub(theirs.asked) < turn && slices.ContainsFunc(theirs.names, func(n string) bool { return slices.Contains(t.names, n) }) {
+			if other != run && theirs.turn < before && theirs.committing() && now.Sub(theirs.asked) < turn && slices.ContainsFunc(theirs.names, func(n string) bool { return slices.Contains(t.names, n) }) {
 				return other
 			}
 		}
@@ -107,17 +179,6 @@ func (a *sagas) busy(run release.RunID, t *progress, now time.Time) release.RunI
 func (s *saga) committing() bool {
 	for _, t := range s.targets {
 		if t.committing() {
-			return true
-		}
-	}
-	return false
-}
-
-// committing reports whether a commit was asked for that has neither happened nor failed.
-func (t *progress) committing() bool {
-	for a := range t.requested {
-		_, failed := t.broken[a]
-		if a.state == release.Committed && !failed && !t.reached.Reached(release.Committed) {
 			return true
 		}
 	}

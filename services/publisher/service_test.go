@@ -17,6 +17,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 	"github.com/sluiceci/sluice/pkg/service"
 )
 
@@ -56,7 +57,8 @@ func serve(ctx context.Context, b *bus.Bus, blobs blob.Store, root, instance str
 		Bus: b, Blobs: blobs, Log: slog.New(slog.DiscardHandler), Now: time.Now, Instance: instance,
 		Secret: func(name string) (string, error) { return map[string]string{"TOKEN": secretValue}[name], nil },
 	}
-	s, err := New(Config{Root: root, AckWait: 300 * time.Millisecond, StepTimeout: 20 * time.Second}, deps)
+	grants := secret.Grants{{Names: []string{"TOKEN"}, Projects: []string{"demo"}, Targets: []string{"*"}}}
+	s, err := New(Config{Grants: grants, Root: root, AckWait: 300 * time.Millisecond, StepTimeout: 20 * time.Second}, deps)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func newHouse(t *testing.T) *house {
 	h.worlds = []*world{pypiIndexWorld(t), pypiWorld(t, false), mavenServerWorld(t, true), mavenFolderWorld(t), ociWorld(t, true)}
 	h.plan = plan.Plan{
 		Project: "demo", Release: release.ReleasePolicy{Branch: "master"}, Gate: plan.Gate{On: []string{"push"}},
-		Change: release.Change{Kind: release.Push, Repo: "acme/demo", Ref: "refs/heads/master", Branch: "master", Commit: release.Commit(strings.Repeat("ab", 20))},
+		Trust: release.TrustRelease, Change: release.Change{Kind: release.Push, Project: "demo", Repo: "acme/demo", Ref: "refs/heads/master", Branch: "master", Commit: release.Commit(strings.Repeat("ab", 20))},
 	}
 	for i, w := range h.worlds {
 		w.target.Name = fmt.Sprintf("t%d", i)
@@ -97,6 +99,20 @@ func newHouse(t *testing.T) *house {
 
 // open stores the candidate and the plan, and says that the run was planned and its gate opened.
 func (h *house) open(content string) {
+	h.t.Helper()
+	planned, opened := h.store(content)
+	h.say(planned, opened)
+}
+
+// assemble says that the run was planned and its candidate assembled.
+func (h *house) assemble(content string) {
+	h.t.Helper()
+	planned, opened := h.store(content)
+	h.say(planned, event.CandidateAssembled{Candidate: opened.Candidate, Blob: opened.Blob, Plan: opened.Plan})
+}
+
+// store keeps the candidate and the plan as blobs.
+func (h *house) store(content string) (event.RunPlanned, event.GateOpened) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	blobs := blob.Dir(h.spec.Blobs)
@@ -125,7 +141,7 @@ func (h *house) open(content string) {
 	for _, t := range h.plan.Targets {
 		planned.Targets = append(planned.Targets, event.TargetName{Name: t.Name, Kind: t.Kind})
 	}
-	h.say(planned, event.GateOpened{Candidate: c.ID, Blob: candidateBlob, Plan: planBlob})
+	return planned, event.GateOpened{Candidate: c.ID, Blob: candidateBlob, Plan: planBlob}
 }
 
 func (h *house) say(payloads ...event.Payload) {
@@ -355,6 +371,30 @@ func TestServiceNeverPublishesAPullRequest(t *testing.T) {
 	for _, w := range h.worlds {
 		if seen := w.visible(t); len(seen) > 0 {
 			t.Errorf("%s: visible: %v", w.target.Name, seen)
+		}
+	}
+}
+
+// TestATakenNameIsKnownBeforeTheTests: when the candidate is assembled, long before the gate opens.
+func TestATakenNameIsKnownBeforeTheTests(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	taken := h.worlds[3]
+	check(t, publish(t, taken, candidate(t, taken.release(t, "other"))))
+	h.worlds[1].front.set("403")
+	h.start()
+	h.assemble("one")
+	seen := map[string]event.PublicationChecked{}
+	h.facts(func(e event.Event) bool {
+		if p, ok := e.Data.(event.PublicationChecked); ok {
+			seen[p.Target] = p
+		}
+		return len(seen) == len(h.worlds)
+	})
+	for i, w := range h.worlds {
+		want := map[int]string{1: "denied", 3: "conflict"}[i]
+		if got := seen[w.target.Name]; got.Fault != want || want == "" && len(got.Files) == 0 {
+			t.Errorf("%s (%s) was checked: %q %s, %d files; want %q", w.target.Name, w.name, got.Fault, got.Reason, len(got.Files), want)
 		}
 	}
 }

@@ -31,6 +31,9 @@ func spooled(ctx context.Context, temp string, item Item, fn func(*os.File, int6
 		_ = file.Close()
 		_ = os.Remove(file.Name())
 	}()
+	if err := inUse(file); err != nil {
+		return diskFault("lock", file.Name(), err)
+	}
 	size, err := copyItem(ctx, file, item)
 	if err != nil {
 		return err

@@ -3,10 +3,10 @@ package publisher
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
@@ -14,56 +14,87 @@ import (
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/secret"
 )
 
 // maxDocument bounds a plan or a candidate.
 const maxDocument = 64 << 20
 
-// step makes one step of one target. What may succeed later comes again, with growing delays; what a person must decide
-// is said.
+// step makes one step of one target. What may succeed later comes again, with growing delays, until its time is over; what a
+// person must decide is said.
 func (p *publisher) step(ctx context.Context, d *bus.Delivery[event.PublicationRequested]) error {
-	ctx, cancel := context.WithTimeout(ctx, p.config.StepTimeout)
-	defer cancel()
-	done, err := p.make(ctx, d.Event.Run, d.Data)
-	if fault.Is(err, fault.Transient) {
+	done, err := p.attempt(ctx, d)
+	var forbidden *refused
+	switch {
+	case errors.Is(err, errGone):
+		return nil
+	case errors.As(err, &forbidden):
+		return d.Emit(ctx, failed(d.Data, notBegun, err))
+	case fault.Is(err, fault.Transient) && p.patient(d, err):
+		p.tell(ctx, d, err)
 		return fmt.Errorf("target %s is not %s yet: %w", d.Data.Target, d.Data.State, err)
-	}
-	if err != nil {
-		return d.Emit(ctx, event.PublicationFailed{
-			Target: d.Data.Target, Kind: d.Data.Kind, State: d.Data.State, Round: d.Data.Round,
-			Fault: string(fault.Of(err)), Reason: err.Error(),
-		})
+	case err != nil:
+		return d.Emit(ctx, failed(d.Data, string(fault.Of(err)), err))
 	}
 	return d.Emit(ctx, done)
 }
 
-// make opens what was tested, and nothing else, and lets the target make the step.
-func (p *publisher) make(ctx context.Context, run release.RunID, want event.PublicationRequested) (event.PublicationAdvanced, error) {
-	done := event.PublicationAdvanced{Target: want.Target, Kind: want.Kind, State: want.State, Round: want.Round}
-	r, t, err := p.open(ctx, run, want)
-	if err != nil {
-		return done, err
+func failed(want event.PublicationRequested, kind string, err error) event.PublicationFailed {
+	return event.PublicationFailed{
+		Target: want.Target, Kind: want.Kind, State: want.State, Round: want.Round, Fault: kind, Reason: err.Error(),
 	}
-	target, err := Open(t, Setup{Temp: p.config.Temp, Root: p.config.Root, Now: p.deps.Now}, Secrets(p.deps.Secret))
-	if err != nil {
-		return done, err
+}
+
+// patient reports whether a step is tried again. A registry that takes an upload and never shows it, or is away for a day, is
+// for a person.
+func (p *publisher) patient(d *bus.Delivery[event.PublicationRequested], err error) bool {
+	return bus.Untimely(err) || p.deps.Now().Before(d.Event.Stored.Add(p.config.Patience))
+}
+
+// tell says what a step waits for: soon, then about every quarter of an hour.
+func (p *publisher) tell(ctx context.Context, d *bus.Delivery[event.PublicationRequested], cause error) {
+	n := d.Number()
+	if n != 3 && n != 6 && n != 12 && n%15 != 0 {
+		return
 	}
-	switch want.State {
-	case release.Probed:
-		probe, err := target.Probe(ctx, r)
-		done.Files, done.Detail = published(probe), probe.String()
-		return done, err
-	case release.Staged:
-		return done, target.Stage(ctx, r)
-	case release.Committed:
-		if len(want.Leave) > 0 {
-			done.Detail = "a run that was planned later has " + strings.Join(want.Leave, ", ")
+	now := p.deps.Now()
+	err := d.Emit(ctx, event.PublicationDelayed{
+		Target: d.Data.Target, Kind: d.Data.Kind, State: d.Data.State, Round: d.Data.Round, Tried: n, Reason: cause.Error(),
+		Next: now.Add(bus.NextTry(cause, n)).UTC(), Until: d.Event.Stored.Add(p.config.Patience).UTC(),
+	})
+	if err != nil {
+		p.deps.Log.Warn("cannot say what a publication waits for", "target", d.Data.Target, "err", err)
+	}
+}
+
+// refused is a step that was forbidden before it began.
+type refused struct{ why string }
+
+func (r *refused) Error() string { return r.why }
+
+var errGone = errors.New("nobody wants the step any more")
+
+// attempt makes the step if it may be made now.
+func (p *publisher) attempt(ctx context.Context, d *bus.Delivery[event.PublicationRequested]) (event.PublicationAdvanced, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.config.StepTimeout)
+	defer cancel()
+	w := &work{
+		publisher: p, run: d.Event.Run, want: d.Data, stored: d.Event.Stored, seq: d.Event.Seq,
+		done: event.PublicationAdvanced{Target: d.Data.Target, Kind: d.Data.Kind, State: d.Data.State, Round: d.Data.Round},
+	}
+	err := w.make(ctx)
+	return w.done, err
+}
+
+// granted finds the secrets and variables that the installation grants to a target of a project. A definition that names
+// what belongs to another project gets nothing.
+func (p *publisher) granted(r Release, t plan.Target) Secrets {
+	return func(name string) (string, error) {
+		d := p.config.Grants.Decide(secret.OfTarget(r.plan, t, name))
+		if !d.Allowed {
+			return "", fault.New(fault.Denied, "cannot give secret %s to target %s: %s", name, t.Name, d.Reason)
 		}
-		return done, target.Commit(ctx, r)
-	case release.Verified:
-		return done, target.Verify(ctx, r)
-	default:
-		return done, fault.New(fault.Invalid, "cannot bring target %q to state %q: the states are %v", want.Target, want.State, release.PublicationStates())
+		return p.deps.Secret(name)
 	}
 }
 
@@ -93,7 +124,7 @@ func (p *publisher) open(ctx context.Context, run release.RunID, want event.Publ
 		return Release{}, plan.Target{}, fault.New(fault.Invalid, "cannot publish to target %q of kind %s: the plan of run %s has no such target", want.Target, want.Kind, run)
 	}
 	picked, err := Select(c, frozen.Targets[i], p.openBlob)
-	r := Release{Run: run, Project: frozen.Project, Commit: c.Commit, Branch: frozen.Change.Branch, Change: frozen.Change, Candidate: c, Items: picked, Leave: want.Leave}
+	r := Release{Run: run, Project: frozen.Project, Commit: c.Commit, Branch: frozen.Change.Branch, Change: frozen.Change, Candidate: c, Items: picked, plan: frozen}
 	return r, frozen.Targets[i], err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -33,7 +34,9 @@ type Release struct {
 	Change    release.Change // that is published
 	Candidate release.Candidate
 	Items     []Item
-	Leave     []string // names that a run has taken which was planned later: where they may move they stay with it
+	Leave     []string // names that a run has taken which was pushed later: where they may move they stay with it
+
+	plan *plan.Plan // frozen
 }
 
 // Item is an artifact and a way to its bytes.
@@ -43,7 +46,10 @@ type Item struct {
 }
 
 // Probe is what a target has already of a release.
-type Probe struct{ Files []File }
+type Probe struct {
+	Files  []File
+	Shared []string // names that only one release may write at a time
+}
 
 // File is one thing that a target publishes, by the name that users ask for.
 type File struct {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,10 +75,18 @@ func (t *maven) Probe(ctx context.Context, r Release) (Probe, error) {
 		if err != nil {
 			return probe, err
 		}
+		if list := t.listing(f.at); !slices.Contains(probe.Shared, list) {
+			probe.Shared = append(probe.Shared, list)
+		}
 		probe.add(path.Base(f.at.path()), f.digest, t.store.location(f.at.path()), there)
 	}
 	return probe, nil
 }
+
+// listing is where the versions of an artifact are listed. One release at a time writes there.
+func (t *maven) listing(c coordinates) string { return t.store.location(metadataOf(c)) }
+
+func metadataOf(c coordinates) string { return path.Join(c.home(), "maven-metadata.xml") }
 
 // holds asks the checksum beside the file; where there is none, the file itself.
 func (t *maven) holds(ctx context.Context, f mavenFile) (bool, error) {
@@ -158,7 +167,7 @@ func (t *maven) Commit(ctx context.Context, r Release) error {
 			return err
 		}
 	}
-	return t.list(ctx, files)
+	return t.list(ctx, files, r.Leave)
 }
 
 // commit puts a file where it is missing, then the checksums that are missing.
@@ -236,26 +245,26 @@ func (t *maven) putChecksums(ctx context.Context, name string, sums checksums) e
 }
 
 // list adds the versions to maven-metadata.xml, the last thing that becomes visible.
-func (t *maven) list(ctx context.Context, files []mavenFile) error {
+func (t *maven) list(ctx context.Context, files []mavenFile, leave []string) error {
 	for _, f := range files {
 		if f.at.Extension != "pom" {
 			continue
 		}
-		if err := t.listVersion(ctx, f.at); err != nil {
+		if err := t.listVersion(ctx, f.at, leave); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *maven) listVersion(ctx context.Context, c coordinates) error {
-	name := path.Join(c.home(), "maven-metadata.xml")
+func (t *maven) listVersion(ctx context.Context, c coordinates, leave []string) error {
+	name := metadataOf(c)
 	b, m, err := t.metadata(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !m.lists(c.Version) {
-		if b, err = m.add(c, t.now()); err != nil {
+		if b, err = m.insert(c, t.now(), slices.Contains(leave, t.listing(c))); err != nil {
 			return err
 		}
 		if err := t.store.put(ctx, name, textContent(b)); err != nil {
@@ -274,7 +283,8 @@ func (t *maven) metadata(ctx context.Context, name string) ([]byte, mavenMetadat
 	return b, m, err
 }
 
-// Verify downloads every file with its checksums, and the list of versions.
+// Verify downloads every file with its checksums, and the list of versions. A version that another writer has dropped from the
+// list, because both had read the list before either wrote it, is listed again.
 func (t *maven) Verify(ctx context.Context, r Release) error {
 	files, err := t.files(ctx, r)
 	if err != nil {
@@ -282,6 +292,19 @@ func (t *maven) Verify(ctx context.Context, r Release) error {
 	}
 	for _, f := range files {
 		if err := t.verify(ctx, f); err != nil {
+			return err
+		}
+	}
+	unlock, err := t.store.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.list(ctx, files, r.Leave); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := t.listed(ctx, f.at); err != nil {
 			return err
 		}
 	}
@@ -306,9 +329,13 @@ func (t *maven) verify(ctx context.Context, f mavenFile) error {
 			return fault.New(fault.Conflict, "cannot verify %q: it says %q, the file has %s; clients refuse such a file", path.Base(name)+ending, got, sums[ending])
 		}
 	}
-	_, m, err := t.metadata(ctx, path.Join(f.at.home(), "maven-metadata.xml"))
-	if err == nil && !m.lists(f.at.Version) {
-		err = fault.New(fault.Transient, "cannot verify %q: maven-metadata.xml does not list version %s yet", path.Base(name), f.at.Version)
+	return nil
+}
+
+func (t *maven) listed(ctx context.Context, c coordinates) error {
+	_, m, err := t.metadata(ctx, metadataOf(c))
+	if err == nil && !m.lists(c.Version) {
+		err = fault.New(fault.Transient, "cannot verify %q: maven-metadata.xml does not list version %s yet", path.Base(c.path()), c.Version)
 	}
 	return err
 }

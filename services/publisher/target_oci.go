@@ -27,7 +27,7 @@ func ociKind() Kind {
 		Options: append([]Option{
 			{Name: "repository", Doc: "HOST/PATH; may use words such as {name}", Required: true, Place: true},
 			{Name: "tags", Doc: "tags, separated by commas; may use words such as {python}", Default: "{short_commit}"},
-			{Name: "moving_tags", Doc: "those of the tags that may be moved from one image to the next; each stays with the run that was planned last of those that gave it", Default: "latest"},
+			{Name: "moving_tags", Doc: "those of the tags that may be moved from one image to the next; each stays with the run that was pushed last of those that gave it", Default: "latest"},
 			{Name: "naming", Doc: "a project's own names for its images, instead of tags and moving_tags: " + namingDocs(), OneOf: namingNames()},
 		}, remoteOptions("")...),
 		New: newOCI,
@@ -147,6 +147,7 @@ func (t *oci) Probe(ctx context.Context, r Release) (Probe, error) {
 			if err != nil {
 				return err
 			}
+			probe.Shared = append(probe.Shared, img.repository+":"+tag)
 			probe.add(img.repository+":"+tag, release.Digest(l.root.Digest.String()), img.repository+":"+tag, there)
 		}
 		return nil
@@ -204,7 +205,7 @@ func (t *oci) Commit(ctx context.Context, r Release) error {
 	})
 }
 
-// left reports whether a tag stays with a release that was planned later.
+// left reports whether a tag stays with a release that was pushed later.
 func (i image) left(tag string, leave []string) bool {
 	return slices.Contains(i.moving, tag) && slices.Contains(leave, i.repository+":"+tag)
 }
@@ -237,7 +238,7 @@ func (t *oci) Verify(ctx context.Context, r Release) error {
 	return t.each(ctx, r, true, func(img image, l imageLayout) error {
 		want := release.Digest(l.root.Digest.String())
 		for _, tag := range img.tags {
-			if err := img.verifyTag(ctx, tag, want); err != nil {
+			if err := img.verifyTag(ctx, tag, want, r.Leave); err != nil {
 				return err
 			}
 		}
@@ -252,20 +253,22 @@ func (t *oci) Verify(ctx context.Context, r Release) error {
 	})
 }
 
-// verifyTag looks that a tag names the image. A moving tag may have moved on: another release, which goes its way at the
-// same time, has given it to an image of its own since. Then the tag names something that is really there.
-func (i image) verifyTag(ctx context.Context, tag string, want release.Digest) error {
+// verifyTag looks that a tag names the image. A moving tag names another one only when a release that was pushed later has it;
+// else the registry has dropped the move, or somebody has taken it back, and it is made again.
+func (i image) verifyTag(ctx context.Context, tag string, want release.Digest, leave []string) error {
 	b, err := i.registry.manifest(ctx, tag)
 	if err != nil {
 		return notYet(i.repository+":"+tag, err)
 	}
-	got := release.DigestOf(b)
-	if got != want && slices.Contains(i.moving, tag) {
-		if other, err := i.registry.manifest(ctx, string(got)); err == nil && release.DigestOf(other) == got {
-			return nil
-		}
+	got, moving := release.DigestOf(b), slices.Contains(i.moving, tag)
+	switch {
+	case got == want || i.left(tag, leave):
+		return nil
+	case moving:
+		return fault.New(fault.Transient, "cannot verify %q: it names %s, and no release that was pushed later has it", i.repository+":"+tag, got)
+	default:
+		return sameDownload(i.repository+":"+tag, got, want)
 	}
-	return sameDownload(i.repository+":"+tag, got, want)
 }
 
 const maxIndexDepth = 4

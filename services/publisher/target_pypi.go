@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -118,9 +119,13 @@ func (t *pypi) missing(ctx context.Context, r Release) (missing []Item, probe Pr
 		return nil, probe, err
 	}
 	for _, item := range r.Items {
-		there, err := pages[item.Artifact.Name].holds(clean(t.index.base), item.Artifact)
+		page := pages[item.Artifact.Name]
+		there, err := page.holds(clean(t.index.base), item.Artifact)
 		if err != nil {
 			return nil, probe, err
+		}
+		if name := clean(t.index.base) + page.Name; !slices.Contains(probe.Shared, name) {
+			probe.Shared = append(probe.Shared, name)
 		}
 		probe.add(item.Artifact.Name, item.Artifact.Digest, clean(t.index.base), there)
 		if !there {
@@ -130,9 +135,29 @@ func (t *pypi) missing(ctx context.Context, r Release) (missing []Item, probe Pr
 	return missing, probe, nil
 }
 
+// Probe also tries the credentials: this target is committed last, and a token that is refused then leaves half a release.
 func (t *pypi) Probe(ctx context.Context, r Release) (Probe, error) {
-	_, probe, err := t.missing(ctx, r)
+	missing, probe, err := t.missing(ctx, r)
+	if err == nil && len(missing) > 0 {
+		err = t.login(ctx)
+	}
 	return probe, err
+}
+
+// login sends an upload without a file. Every server refuses it: for its credentials when these are wrong, else as no upload.
+func (t *pypi) login(ctx context.Context) error {
+	contentType, length, body, err := (uploadForm{fields: []metadataField{{":action", "file_upload"}, {"protocol_version", "1"}}}).encode(strings.NewReader(""), 0)
+	if err != nil {
+		return err
+	}
+	err = t.upload.send(ctx, http.MethodPost, t.upload.base.String(), contentType, length, body)
+	if fault.Is(err, fault.Denied) {
+		return fmt.Errorf("the credentials are refused: %w", err)
+	}
+	if statusOf(err) == http.StatusBadGateway || statusOf(err) == http.StatusServiceUnavailable || statusOf(err) == http.StatusTooManyRequests || err != nil && statusOf(err) == 0 {
+		return err // nobody has looked at the credentials
+	}
+	return nil
 }
 
 func (t *pypi) Stage(ctx context.Context, r Release) error {
@@ -175,6 +200,9 @@ func (t *pypi) commit(ctx context.Context, item Item) error {
 	return err
 }
 
+// takenText is how servers say with a 400 that a name is taken: PyPI, GitLab, Nexus, Artifactory.
+var takenText = regexp.MustCompile(`(?i)already (been|exist|taken|uploaded|in use)|exists already|duplicate|does not allow updating|cannot be (updated|replaced|overwritten)|conflict`)
+
 // refused finds out what a 400 or 409 means: somebody else (or this publisher, before a connection died) uploaded the
 // same bytes, or other bytes, or the file itself is not wanted.
 func (t *pypi) refused(ctx context.Context, item Item, refused error) error {
@@ -190,7 +218,7 @@ func (t *pypi) refused(ctx context.Context, item Item, refused error) error {
 	if err != nil || there {
 		return err
 	}
-	if statusOf(refused) == http.StatusConflict {
+	if statusOf(refused) == http.StatusConflict || takenText.MatchString(refused.Error()) {
 		return fault.New(fault.Transient, "cannot publish %q yet: %s says that the name is taken and does not list it; it may be behind: %w", item.Artifact.Name, t.upload.base.Host, refused)
 	}
 	return refused
@@ -292,6 +320,10 @@ func (f uploadForm) encode(content io.Reader, size int64) (contentType string, l
 		if err := w.WriteField(field.Name, field.Value); err != nil {
 			return "", 0, nil, err
 		}
+	}
+	if f.file == "" {
+		err = w.Close()
+		return w.FormDataContentType(), int64(buffer.Len()), &buffer, err
 	}
 	if _, err := w.CreateFormFile("content", f.file); err != nil {
 		return "", 0, nil, fmt.Errorf("cannot write the upload form of %q: %w", f.file, err)

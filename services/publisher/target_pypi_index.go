@@ -114,10 +114,11 @@ func (t *pypiIndex) Stage(ctx context.Context, r Release) error {
 	return nil
 }
 
-// stage writes the metadata last: where they are, the file is whole.
+// stage writes the metadata last: where they are, the file was whole. It is hashed again all the same: what lies staged may
+// have been damaged since, and is visible next.
 func (t *pypiIndex) stage(ctx context.Context, item Item) error {
 	name := filePath(item.Artifact)
-	if staged, err := t.folder.has(name + ".metadata"); err != nil || staged {
+	if whole, err := t.whole(name, item.Artifact); err != nil || whole {
 		return err
 	}
 	d, err := parseDistribution(item.Artifact.Name)
@@ -137,6 +138,17 @@ func (t *pypiIndex) stage(ctx context.Context, item Item) error {
 		}
 		return t.folder.write(name+".metadata", bytes.NewReader(text))
 	})
+}
+
+func (t *pypiIndex) whole(name string, a release.Artifact) (bool, error) {
+	if staged, err := t.folder.has(name + ".metadata"); err != nil || !staged {
+		return false, err
+	}
+	got, err := t.folder.digest(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return got == a.Digest, err
 }
 
 func (t *pypiIndex) Commit(ctx context.Context, r Release) error {

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/edge"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/service"
@@ -17,7 +19,7 @@ import (
 	"github.com/sluiceci/sluice/services/reporter/view"
 )
 
-// api answers questions as JSON. It changes nothing: whoever can reach it may look.
+// api answers questions as JSON. It changes nothing.
 type api struct {
 	source *view.Source
 	logs   *live.Logs
@@ -32,25 +34,27 @@ func (a *api) endpoints() []service.Endpoint {
 	var out []service.Endpoint
 	for _, e := range []struct {
 		path   string
+		rule   access.Rule
 		answer func(http.ResponseWriter, *http.Request) error
 	}{
-		{"runs", a.runs},
-		{"runs/{run}", a.run},
-		{"runs/{run}/tasks", a.tasks},
-		{"runs/{run}/artifacts", a.artifacts},
-		{"runs/{run}/artifacts/{task}/{name...}", a.download},
-		{"runs/{run}/why", a.why},
-		{"runs/{run}/timeline", a.timeline},
-		{"runs/{run}/events", a.events},
-		{"runs/{run}/tasks/{task}", a.task},
-		{"runs/{run}/tasks/{task}/log", a.taskLog},
-		{"runs/{run}/watch", a.watch},
-		{"pools", a.pools},
-		{"limits", a.limits},
-		{"streams", a.streams},
-		{"deadletters", a.deadLetters},
+		{"runs", access.Any(access.Viewer), a.runs},
+		{"runs/{run}", access.To(access.Viewer), a.run},
+		{"runs/{run}/tasks", access.To(access.Viewer), a.tasks},
+		{"runs/{run}/artifacts", access.To(access.Viewer), a.artifacts},
+		{"runs/{run}/artifacts/{task}/{name...}", access.To(access.Viewer), a.download},
+		{"runs/{run}/why", access.To(access.Viewer), a.why},
+		{"runs/{run}/timeline", access.To(access.Viewer), a.timeline},
+		{"runs/{run}/events", access.To(access.Viewer), a.events},
+		{"runs/{run}/tasks/{task}", access.To(access.Viewer), a.task},
+		{"runs/{run}/tasks/{task}/log", access.To(access.Viewer), a.taskLog},
+		{"runs/{run}/watch", access.To(access.Viewer), a.watch},
+		{"pools", access.Whole(access.Viewer), a.pools},
+		{"limits", access.Whole(access.Viewer), a.limits},
+		{"streams", access.Whole(access.Viewer), a.streams},
+		{"deadletters", access.Whole(access.Viewer), a.deadLetters},
+		{"audit", access.Any(access.Maintainer), a.audit},
 	} {
-		out = append(out, service.Endpoint{Pattern: "GET /api/v1/" + e.path, Handler: a.handle(e.answer)})
+		out = append(out, service.Endpoint{Pattern: "GET /api/v1/" + e.path, Rule: e.rule, Handler: a.handle(e.answer)})
 	}
 	return out
 }
@@ -82,30 +86,12 @@ func (b *begun) WriteHeader(status int)      { b.yes = true; b.ResponseWriter.Wr
 func (b *begun) Write(p []byte) (int, error) { b.yes = true; return b.ResponseWriter.Write(p) }
 func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// problem is an error as the API tells it.
-type problem struct {
-	Kind    fault.Kind `json:"kind"`
-	Message string     `json:"message"`
-	Next    string     `json:"next,omitempty"`
-}
-
 func refuse(w http.ResponseWriter, err error) {
-	status, next := http.StatusInternalServerError, "look at the reporter's log"
-	switch fault.Of(err) {
-	case fault.Invalid:
-		status, next = http.StatusBadRequest, ""
-		if view.IsMissing(err) || errors.Is(err, fs.ErrNotExist) {
-			status = http.StatusNotFound
-		}
-	case fault.Transient:
-		status, next = http.StatusServiceUnavailable, "try again in a moment"
-		w.Header().Set("Retry-After", "1")
-	case fault.Conflict:
-		status, next = http.StatusConflict, ""
-	case fault.Denied:
-		status, next = http.StatusForbidden, ""
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if fault.Is(err, fault.Invalid) && (view.IsMissing(err) || errors.Is(err, fs.ErrNotExist)) {
+		err = &edge.Refusal{Status: http.StatusNotFound, Err: err}
 	}
-	writeJSON(w, status, map[string]problem{"error": {fault.Of(err), err.Error(), next}})
+	edge.Refuse(w, err)
 }
 
 func ok(w http.ResponseWriter, body any) error {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
@@ -29,8 +30,13 @@ func (a *api) runs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	visible, err := a.source.Visible(r.Context(), access.Viewer)
+	if err != nil {
+		return err
+	}
 	runs, next, err := a.source.Model.Runs(r.Context(), readmodel.RunsQuery{
 		Limit: n, Before: before, Project: r.FormValue("project"), Branch: r.FormValue("branch"), State: r.FormValue("state"),
+		Visible: visible,
 	})
 	if err != nil {
 		return err

@@ -281,7 +281,7 @@ func apiErrors(t *testing.T, w *world) {
 	} {
 		status, body := w.get("/api/v1" + path)
 		var answer struct {
-			Error problem `json:"error"`
+			Error struct{ Message string } `json:"error"`
 		}
 		if err := json.Unmarshal([]byte(body), &answer); err != nil || status != want || !strings.HasPrefix(answer.Error.Message, "cannot ") {
 			t.Errorf("%s gives %d %s, want %d and what cannot be done", path, status, body, want)

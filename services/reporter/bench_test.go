@@ -91,7 +91,7 @@ const watchLines = `(() => {
 func (w *world) write(ctx context.Context) {
 	out := logs.New(logs.Options{Every: 25 * time.Millisecond, Live: math.MaxInt64, Sink: func(c logs.Chunk) {
 		_, err := w.bus.PublishLog(bus.LogChunk{
-			Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: c.Number, FirstLine: c.FirstLine, Data: []byte(c.Text),
+			Pool: "linux", Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: c.Number, FirstLine: c.FirstLine, Data: []byte(c.Text),
 		})
 		must(w.t, err)
 	}})

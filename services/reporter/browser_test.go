@@ -106,7 +106,7 @@ func (w *world) flood(chunk int64, from, to int) {
 			text = fmt.Appendf(text, "line %d\n", i)
 		}
 		wait, err := w.bus.PublishLog(bus.LogChunk{
-			Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: chunk, FirstLine: int64(first), Data: text,
+			Pool: "linux", Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: chunk, FirstLine: int64(first), Data: text,
 		})
 		must(w.t, err)
 		must(w.t, wait(w.t.Context()))
@@ -138,4 +138,38 @@ func TestBrowserKeepsSoManyLines(t *testing.T) {
 	becomes(t, ctx, `(() => { document.getElementById("lines").scrollTop = 1e9; return document.getElementById("L200000") !== null })()`)
 	becomes(t, ctx, `document.querySelectorAll("#lines p").length <= 3000`)
 	becomes(t, ctx, `[...document.querySelectorAll("#lines p")].every((p, i, all) => Number(p.id.slice(1)) === 200001 - all.length + i)`)
+}
+
+// TestBrowserSignsInAndOut goes from a page to the login and back, is turned away from what its role does not show, and signs out.
+func TestBrowserSignsInAndOut(t *testing.T) {
+	t.Parallel()
+	ctx := browser(t)
+	w := guarded(t)
+	must(t, chromedp.Do(ctx, chromedp.Navigate(w.url+"/tests?state=failed")))
+	textOf(t, ctx, "main.login #token")
+	must(t, chromedp.Do(ctx, chromedp.SetValue(chromedp.CSS("#token"), "token-wrong"), chromedp.Click(chromedp.CSS("main.login button[type=submit]"))))
+	if said := textOf(t, ctx, ".notice.bad"); !strings.Contains(said, "not one of this installation") {
+		t.Errorf("a wrong token is answered %q", said)
+	}
+	must(t, chromedp.Do(ctx, chromedp.SetValue(chromedp.CSS("#token"), "token-eve"), chromedp.Click(chromedp.CSS("main.login button[type=submit]"))))
+	if who := textOf(t, ctx, "form.who span"); who != "eve" {
+		t.Errorf("the page calls eve %q", who)
+	}
+	becomes(t, ctx, `location.pathname + location.search === "/tests?state=failed"`)
+	must(t, chromedp.Do(ctx, chromedp.Navigate(w.url+"/audit")))
+	if acts := textOf(t, ctx, "table.list"); !strings.Contains(acts, "vault-soak") {
+		t.Errorf("eve's acts are %q", acts)
+	}
+	must(t, chromedp.Do(ctx, chromedp.Navigate(w.url+"/pools")))
+	if said := textOf(t, ctx, "main.login"); !strings.Contains(said, "Not with your role") || !strings.Contains(said, "signed in as eve") {
+		t.Errorf("what is the whole installation's tells eve %q", said)
+	}
+	must(t, chromedp.Do(ctx, chromedp.Navigate(w.url+w.path("running"))))
+	if said := textOf(t, ctx, "main.login"); !strings.Contains(said, "There is no such thing") {
+		t.Errorf("somebody else's run tells eve %q", said)
+	}
+	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS("main form button"))))
+	textOf(t, ctx, "main.login #token")
+	must(t, chromedp.Do(ctx, chromedp.Navigate(w.url+"/")))
+	textOf(t, ctx, "main.login #token")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
@@ -33,11 +34,21 @@ type world struct {
 	story *reportertest.Story
 	url   string
 	stop  context.CancelFunc // ends the service
-	ended chan struct{}
+	gate  access.Options     // of the gate; open to this machine when a test says nothing
+	table []service.Endpoint
+
+	mayAll string // token of whoever sees everything; none where the gate is open
+	ended  chan struct{}
 }
 
 // begin starts a reporter that has heard nothing.
 func begin(t testing.TB, config Config) *world {
+	t.Helper()
+	return beginBehind(t, config, access.Options{})
+}
+
+// beginBehind is begin, behind a gate that lets in whom a test says.
+func beginBehind(t testing.TB, config Config, gate access.Options) *world {
 	t.Helper()
 	server, err := bus.Embed(bus.ServerOptions{Dir: filepath.Join(t.TempDir(), "nats"), NoSync: true})
 	must(t, err)
@@ -45,7 +56,7 @@ func begin(t testing.TB, config Config) *world {
 	b, err := server.Connect(t.Context(), bus.Options{})
 	must(t, err)
 	t.Cleanup(b.Close)
-	w := &world{t: t, bus: b, blobs: blob.Dir(filepath.Join(t.TempDir(), "blobs")), story: reportertest.Tell(time.Now())}
+	w := &world{t: t, bus: b, blobs: blob.Dir(filepath.Join(t.TempDir(), "blobs")), story: reportertest.Tell(time.Now()), gate: gate}
 	if config.Database == "" {
 		config.Database = "sqlite://" + filepath.Join(t.TempDir(), "reporter.db")
 	}
@@ -65,8 +76,15 @@ func (w *world) serve(config Config) {
 			return "token-" + name, nil
 		},
 	}
+	w.gate.Listen, w.gate.PublicURL, w.gate.Secret, w.gate.Bus, w.gate.Log, w.gate.Now, w.gate.Source = "127.0.0.1:80", "http://127.0.0.1", deps.Secret, w.bus, deps.Log, time.Now, "/gateway/test"
+	gate, err := access.New(w.gate)
+	must(w.t, err)
 	s, err := New(config, deps)
 	must(w.t, err)
+	for _, r := range gate.Routes() { // a gateway in the same process serves them
+		s.HTTP = append(s.HTTP, service.Endpoint{Pattern: r.Pattern, Rule: r.Rule, Handler: r.Handler})
+	}
+	w.table = s.HTTP
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop, w.ended = stop, make(chan struct{})
 	ended := w.ended
@@ -74,7 +92,7 @@ func (w *world) serve(config Config) {
 		defer close(ended)
 		_ = service.Run(ctx, deps, &service.Health{}, s)
 	}()
-	web := httptest.NewServer(service.Handler(w.bus, prometheus.NewRegistry(), &service.Health{}, s))
+	web := httptest.NewServer(service.Handler(w.bus, prometheus.NewRegistry(), &service.Health{}, gate, s))
 	w.url = web.URL
 	w.t.Cleanup(func() {
 		stop()
@@ -105,7 +123,7 @@ func (w *world) folded(names ...string) {
 		events := w.story.Of(name)
 		last := events[len(events)-1]
 		eventually(w.t, func() bool {
-			status, body := w.get("/api/v1/runs/" + string(last.Run) + "/timeline?limit=1000")
+			status, _, body := w.fetchAs(w.mayAll, "/api/v1/runs/"+string(last.Run)+"/timeline?limit=1000")
 			return status == http.StatusOK && strings.Contains(body, last.ID)
 		})
 	}
@@ -162,10 +180,19 @@ func (w *world) get(path string) (int, string) {
 
 func (w *world) fetch(path string) (int, http.Header, string) {
 	w.t.Helper()
+	return w.fetchAs("", path)
+}
+
+// fetchAs asks as whoever a token shows; an empty one is nobody's.
+func (w *world) fetchAs(token, path string) (int, http.Header, string) {
+	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+path, nil)
 	must(w.t, err)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	answer, err := http.DefaultClient.Do(req)
 	must(w.t, err)
 	defer func() { _ = answer.Body.Close() }()

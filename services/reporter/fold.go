@@ -42,6 +42,9 @@ func (r *reporter) fold(ctx context.Context) error {
 		if last <= from {
 			continue
 		}
+		if events, err = r.believe(ctx, events); err != nil {
+			return err
+		}
 		runs, err := r.model.Apply(ctx, events, from, last)
 		if err != nil {
 			return err

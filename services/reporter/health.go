@@ -95,7 +95,7 @@ func (h *healths) judge(ctx context.Context, d *bus.Delivery[event.RunFinished])
 	if err != nil {
 		return err
 	}
-	ends, err := h.ends(ctx, d.Event)
+	ends, err := h.ends(ctx, d.Event, p)
 	if err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func ofTheReleaseBranch(p event.RunPlanned) bool {
 	return false
 }
 
-// ends reads how each task of a run ended, up to the end of the round.
-func (h *healths) ends(ctx context.Context, finished event.Event) (map[release.TaskID]event.JudgedTest, error) {
+// ends reads how each task of a run ended, up to the end of the round, by what the pools of its plan say.
+func (h *healths) ends(ctx context.Context, finished event.Event, of *plan.Plan) (map[release.TaskID]event.JudgedTest, error) {
 	ctx, cancel := context.WithTimeout(ctx, readOfTheRun)
 	defer cancel()
 	f, err := h.deps.Bus.Follow(ctx, bus.Following{
@@ -137,13 +137,15 @@ func (h *healths) ends(ctx context.Context, finished event.Event) (map[release.T
 	}
 	defer f.Close()
 	out := map[release.TaskID]event.JudgedTest{}
+	pools := of.Pools()
 	for {
 		batch, err := f.Next(ctx, time.Second)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range batch.Events {
-			if e.Seq < finished.Seq {
+			ref, pool, said := event.SaidByPool(e)
+			if e.Seq < finished.Seq && (!said || pools[ref.Task] == pool) {
 				end(out, e)
 			}
 		}

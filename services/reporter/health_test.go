@@ -35,9 +35,9 @@ func (w *world) night(n int, class release.Class, change func(*release.Change)) 
 		change(&c)
 	}
 	p := plan.Plan{Project: "rillkit", Change: c, Tasks: []plan.Task{
-		{ID: "wheel", Name: "wheel", Kind: release.Build},
-		{ID: "soak_smoke", Name: "soak.aws [smoke test]", Kind: release.Test, Frequency: "nightly", Stable: true, Team: "perf", Variables: map[string]string{"RAY_TEST_NAME": "soak.aws"}},
-		{ID: "left", Name: "left", Kind: release.Test, Frequency: "nightly"},
+		{ID: "wheel", Pool: "linux", Name: "wheel", Kind: release.Build},
+		{ID: "soak_smoke", Pool: "linux", Name: "soak.aws [smoke test]", Kind: release.Test, Frequency: "nightly", Stable: true, Team: "perf", Variables: map[string]string{"RAY_TEST_NAME": "soak.aws"}},
+		{ID: "left", Pool: "linux", Name: "left", Kind: release.Test, Frequency: "nightly"},
 	}}
 	text, digest, err := p.Encode()
 	must(w.t, err)
@@ -45,8 +45,8 @@ func (w *world) night(n int, class release.Class, change func(*release.Change)) 
 	must(w.t, err)
 	run := c.RunID()
 	w.say(run, time.Now(), event.RunPlanned{Change: c, Plan: digest, Release: release.ReleasePolicy{Branch: "master"}})
-	w.say(run, time.Now(), event.TaskFinished{Task: "wheel", Attempt: 1, Outcome: release.Success, Class: release.ClassOK})
-	w.say(run, time.Now(), event.TaskFinished{Task: "soak_smoke", Attempt: 1, Outcome: class.Outcome(), Class: class})
+	w.say(run, time.Now(), event.TaskFinished{Pool: "linux", Task: "wheel", Attempt: 1, Outcome: release.Success, Class: release.ClassOK})
+	w.say(run, time.Now(), event.TaskFinished{Pool: "linux", Task: "soak_smoke", Attempt: 1, Outcome: class.Outcome(), Class: class})
 	if class != release.ClassOK {
 		w.say(run, time.Now(), event.TaskConcluded{Task: "soak_smoke", Attempts: 1, Outcome: class.Outcome(), Class: class, Reason: "too slow"})
 	}

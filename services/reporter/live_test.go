@@ -91,7 +91,7 @@ func until(t *testing.T, messages <-chan message, fits func(message) bool) messa
 				return m
 			}
 		case <-deadline:
-			t.Fatal("no such message in 10s")
+			t.Fatal("no such message within a minute")
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (w *world) print(from, to int) {
 	w.t.Helper()
 	for i := from; i <= to; i++ {
 		wait, err := w.bus.PublishLog(bus.LogChunk{
-			Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: int64(i - 1), FirstLine: int64(i), Data: fmt.Appendf(nil, "line %d <b>\n", i),
+			Pool: "linux", Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: int64(i - 1), FirstLine: int64(i), Data: fmt.Appendf(nil, "line %d <b>\n", i),
 		})
 		must(w.t, err)
 		must(w.t, wait(w.t.Context()))
@@ -154,7 +154,7 @@ func TestLiveLogShowsALineWithoutItsEnd(t *testing.T) {
 	w.tell()
 	messages, _ := w.listen(w.path("running")+"/tasks/"+string(liveTask)+"/log", "")
 	for i, text := range []string{"password: ", "\x1b[31mwrong", " again\nnext"} {
-		_, err := w.bus.PublishLog(bus.LogChunk{Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: int64(i), FirstLine: 1, Data: []byte(text)})
+		_, err := w.bus.PublishLog(bus.LogChunk{Pool: "linux", Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: int64(i), FirstLine: 1, Data: []byte(text)})
 		must(t, err)
 		want := []string{"password: ", `password: <span class="f1">wrong</span>`, `<span class="f1">next</span>`}[i]
 		until(t, messages, func(m message) bool { return m.event == "tail" && m.data == want })

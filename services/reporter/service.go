@@ -37,6 +37,8 @@ type reporter struct {
 	deps  service.Deps
 	model *readmodel.Model
 	hub   *live.Hub
+
+	owners event.Owners // the fold's
 }
 
 // New makes the service. Its database is opened when it is first used.
@@ -51,10 +53,11 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 	endpoints := append((&api{source: source, logs: logs, hub: r.hub, bus: deps.Bus, blobs: deps.Blobs, log: deps.Log}).endpoints(),
 		pages.Endpoints(pages.Deps{Source: source, Logs: logs, Hub: r.hub, Bus: deps.Bus, Book: book, Log: deps.Log, Now: deps.Now})...)
 	return service.Service{
-		Name: Name,
-		Doc:  "read models, history, statuses, the web pages",
+		Name: Name, Bus: deps.Bus, Asks: view.Topics(), ReadLogs: true, Operates: true,
+		Doc: "read models, history, statuses, the web pages",
 		Routes: append(tests.routes(), []bus.Route{
 			bus.Work("status-pending", nil, statuses.planned, bus.Workers(statusWorkers)),
+			bus.Work("status-unpermitted", nil, statuses.unpermitted, bus.Workers(statusWorkers)),
 			bus.Work("status-rejected", nil, statuses.rejected, bus.Workers(statusWorkers)),
 			bus.Work("status-final", nil, statuses.finished, bus.Workers(statusWorkers)),
 			bus.Work("answer", nil, statuses.answered, bus.Workers(statusWorkers)),

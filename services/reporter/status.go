@@ -44,16 +44,28 @@ func newStatuses(config Config, deps service.Deps) *statuses {
 	return s
 }
 
-// planned says that a run has begun, unless it has ended already: this message may be late.
+// planned says that a run has begun. One that has ended already gets its end: this message may be late, and the end of a run
+// that was cancelled before it was planned found no commit to be told of.
 func (s *statuses) planned(ctx context.Context, d *bus.Delivery[event.RunPlanned]) error {
 	ended, err := s.ended(ctx, d.Event.Run)
-	if err != nil || ended {
+	if err != nil {
 		return err
+	}
+	if ended {
+		return s.repair(ctx, d.Event.Run)
 	}
 	if err := s.set(ctx, d.Event, d.Data.Change, forge.Pending, "the run has begun"); err != nil {
 		return err
 	}
 	return s.repair(ctx, d.Event.Run)
+}
+
+// unpermitted says that a run waits until somebody lets it run, unless it has a plan by now.
+func (s *statuses) unpermitted(ctx context.Context, d *bus.Delivery[event.RunPermissionRequested]) error {
+	if planned, err := s.there(ctx, d.Event.Run, event.RunPlanned{}); err != nil || planned {
+		return err
+	}
+	return s.set(ctx, d.Event, d.Data.Change, forge.Pending, "waits for /ok-to-test of a maintainer: "+d.Data.Reason)
 }
 
 // rejected says where the definition is wrong.
@@ -83,16 +95,24 @@ func (s *statuses) final(ctx context.Context, e event.Event, p event.RunFinished
 	return s.set(ctx, e, change, p.Outcome, p.Reason)
 }
 
-// repair says the end again where a run ended while its beginning was being told: the two may have crossed.
+// repair says the end of the last round that ended: its message may have come before the run was planned, or while the
+// beginning was being told.
 func (s *statuses) repair(ctx context.Context, run release.RunID) error {
-	e, err := s.deps.Bus.Get(ctx, event.Root(run, Name, time.Time{}, event.RunFinished{}).Subject())
-	if bus.Empty(err) {
-		return nil
+	var last event.Event
+	for round := int32(0); ; round++ {
+		e, err := s.deps.Bus.Get(ctx, event.Root(run, Name, time.Time{}, event.RunFinished{Round: round}).Subject())
+		if bus.Empty(err) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		last = e
 	}
-	if err != nil {
-		return err
+	if end, is := last.Data.(event.RunFinished); is {
+		return s.final(ctx, last, end)
 	}
-	return s.final(ctx, e, e.Data.(event.RunFinished))
+	return nil
 }
 
 func (s *statuses) ended(ctx context.Context, run release.RunID) (bool, error) {
@@ -128,10 +148,16 @@ func (s *statuses) set(ctx context.Context, e event.Event, c release.Change, sta
 	})
 }
 
-// contextOf is what a status is called. The run that a comment asked for may be a part only: it says nothing of the
-// commit, and must not take the place of the run that does.
+// contextOf is what a status is called. One commit may be the head of a branch and of a pull request, and be tagged: each has
+// a run of its own, and none may take the place of another's status. A branch that is protected requires "sluice" of pushes
+// and "sluice/pr" of pull requests. The run that a comment asked for may be a part only, and says nothing of the commit.
 func contextOf(c release.Change) string {
-	if c.Kind == release.Comment {
+	switch c.Kind {
+	case release.PullRequest:
+		return statusContext + "/pr"
+	case release.Tag:
+		return statusContext + "/tag"
+	case release.Comment:
 		return statusContext + "/comment"
 	}
 	return statusContext

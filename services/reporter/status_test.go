@@ -47,7 +47,7 @@ func (f *forgeServer) take(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&raw)
 	in.State, in.Description, in.Context, in.TargetURL = raw["state"], raw["description"], raw["context"], raw["target_url"]
 	f.asked = append(f.asked, in.Context)
-	if r.Header.Get("Authorization") != "Bearer token-gitea" || in.Context != "sluice" {
+	if r.Header.Get("Authorization") != "Bearer token-gitea" || in.Context != "sluice" && in.Context != "sluice/pr" {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -124,6 +124,25 @@ func TestStatusesEndAsTheRunDid(t *testing.T) {
 	}
 }
 
+// TestALatePlanHasAStatus shows that a commit whose run was cancelled before it was planned is told so once it is planned, and
+// of several rounds the last.
+func TestALatePlanHasAStatus(t *testing.T) {
+	t.Parallel()
+	f, url := startForge(t)
+	w := begin(t, forgeConfig(url))
+	change := release.Change{Kind: release.Push, Project: "rillkit", Repo: "rill/rillkit", Ref: "refs/heads/master", Branch: "master", Commit: "4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d"}
+	say := func(p event.Payload) {
+		must(t, w.bus.Publish(t.Context(), event.Root("4f2a9c1d-late", "/t/1", time.Now(), p)))
+	}
+	say(event.RunFinished{Outcome: release.Cancelled, Reason: "too early"})
+	say(event.RunFinished{Round: 1, Outcome: release.Cancelled, Reason: "cancelled by eva"})
+	say(event.RunPlanned{Change: change, Builds: 1})
+	eventually(t, func() bool { return len(f.of(change.Commit)) > 0 })
+	if all := f.of(change.Commit); !strings.HasSuffix(all[0], " cancelled by eva") || strings.HasPrefix(all[0], "pending") {
+		t.Errorf("the commit has the statuses %q, want its end", all)
+	}
+}
+
 // TestDeadForgeDelaysStatusesOnly shows that a forge that is down delays nothing else, and gets its statuses later.
 func TestDeadForgeDelaysStatusesOnly(t *testing.T) {
 	t.Parallel()
@@ -160,5 +179,18 @@ func TestOldHistoryHasNoStatuses(t *testing.T) {
 	})
 	if len(f.statuses) != 0 {
 		t.Fatalf("%d commits have statuses, want none", len(f.statuses))
+	}
+}
+
+// TestRunsOfOneCommitHaveStatusesOfTheirOwn: the head of master may be tagged and be the head of a pull request too.
+func TestRunsOfOneCommitHaveStatusesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[release.ChangeKind]string{
+		release.Push: "sluice", release.Manual: "sluice", release.Schedule: "sluice",
+		release.PullRequest: "sluice/pr", release.Tag: "sluice/tag", release.Comment: "sluice/comment",
+	} {
+		if got := contextOf(release.Change{Kind: kind}); got != want {
+			t.Errorf("the status of a %s is called %q, expected %q", kind, got, want)
+		}
 	}
 }

@@ -108,7 +108,7 @@ func BenchmarkLatency(b *testing.B) {
 			continue
 		}
 		took = append(took, time.Since(start))
-		f.say(run, event.TaskFinished{Task: "t0", Attempt: 1, Class: release.ClassOK, Outcome: release.Success})
+		f.say(run, event.TaskFinished{Pool: "linux", Task: "t0", Attempt: 1, Class: release.ClassOK, Outcome: release.Success})
 		f.beat()
 	}
 	slices.Sort(took)

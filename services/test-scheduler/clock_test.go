@@ -38,8 +38,8 @@ func TestAClockThatJumps(t *testing.T) {
 		return release.ClassOK
 	})
 	h.begin(run, 2, 0, func(p *plan.Plan) { p.Tasks[1].Lease = release.LeaseRequest{Provider: "lab"} })
-	h.until(run, event.TypeTaskStarted, "build-0.1")
-	h.until(run, event.TypeTaskStarted, "build-1.1")
+	h.until(run, event.TypeTaskStarted, "linux.build-0.1")
+	h.until(run, event.TypeTaskStarted, "linux.build-1.1")
 	const days = 48 * time.Hour
 	for i, jump := range []time.Duration{days, -2 * days, days} {
 		again := release.RunID(fmt.Sprint("again-", i))

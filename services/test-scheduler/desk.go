@@ -24,11 +24,12 @@ type desk struct {
 	live    bool // the history is read: from here on it decides
 	fresh   bool // the last batch of facts was the newest
 	answers bool
+	blinded bool // it was said that the scheduler is blind
 	decided time.Time
 }
 
 func newDesk(s *scheduler) *desk {
-	return &desk{s: s, sender: newSender(s.deps), state: schedule.New(s.config.core())}
+	return &desk{s: s, sender: newSender(s.deps), state: schedule.New(s.core())}
 }
 
 // take folds a batch.
@@ -38,9 +39,18 @@ func (d *desk) take(batch bus.Batch, facts bool) {
 	for _, e := range batch.Events {
 		d.state.Apply(e)
 	}
+	d.tellDoubts()
 	if facts {
 		d.fresh = batch.Live
 		d.live = d.live || batch.Live
+	}
+}
+
+// tellDoubts reports facts that do not count because whoever said them may not speak of the attempt.
+func (d *desk) tellDoubts() {
+	for _, x := range d.state.Doubts() {
+		d.s.deps.Log.Warn("ignored what a pool says of an attempt of another pool", "pool", x.Pool, "owner", x.Owner,
+			"run", x.Run, "task", x.Task, "attempt", x.Attempt)
 	}
 }
 
@@ -59,10 +69,30 @@ func (d *desk) decide(ctx context.Context) time.Duration {
 	d.decided = now
 	d.open(ctx)
 	intents, next := schedule.Decide(d.state, now)
+	d.warn(now)
+	if wanted := len(intents); wanted > 0 {
+		if intents = d.current(ctx, intents); len(intents) < wanted {
+			next = now.Add(settle)
+		}
+	}
 	if len(intents) > 0 && d.sender.send(ctx, intents) {
 		d.state.Sent(intents)
 	}
 	return until(next, now)
+}
+
+// warn says once that the scheduler is blind, and that it sees again.
+func (d *desk) warn(now time.Time) {
+	since, blind := d.state.Blind(now)
+	if blind = blind && since > 0; blind == d.blinded {
+		return
+	}
+	d.blinded = blind
+	if blind {
+		d.s.deps.Log.Warn("this scheduler does not hear itself through the bus; no executor is declared lost until it does", "for", since)
+		return
+	}
+	d.s.deps.Log.Info("this scheduler hears itself through the bus")
 }
 
 func until(next, now time.Time) time.Duration {

@@ -162,7 +162,7 @@ func (h *house) begin(run release.RunID, builds, tests int, change func(*plan.Pl
 	facts := []event.Payload{planned}
 	for _, t := range p.Tasks {
 		if t.Kind == release.Build {
-			facts = append(facts, t.Request(digest))
+			facts = append(facts, t.Request(digest, p.Trust))
 		}
 	}
 	h.say(run, facts...)
@@ -182,7 +182,7 @@ func (h *house) assemble(run release.RunID, builds int) {
 func (h *house) untilSuccess(run release.RunID, task release.TaskID) {
 	h.t.Helper()
 	for n := range 100 {
-		e := h.until(run, event.TypeTaskFinished, fmt.Sprintf("%s.%d", task, n+1))
+		e := h.until(run, event.TypeTaskFinished, fmt.Sprintf("linux.%s.%d", task, n+1))
 		if e.Data.(event.TaskFinished).Outcome == release.Success {
 			return
 		}

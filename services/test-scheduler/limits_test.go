@@ -48,9 +48,9 @@ func TestADrainingExecutorsWorkMoves(t *testing.T) {
 	h.scheduler("s1", Config{})
 	h.executor("x1", func(ctx context.Context, _ event.AttemptRef) release.Class { <-ctx.Done(); return release.ClassOK })
 	h.begin(run, 1, 0, nil)
-	h.until(run, event.TypeTaskStarted, "build-0.1")
+	h.until(run, event.TypeTaskStarted, "linux.build-0.1")
 	h.say(event.Fleet, event.ExecutorDraining{Pool: "linux", Executor: "x1", Reason: "spot notice", Deadline: time.Now().Add(time.Hour)})
-	lost := h.until(run, event.TypeTaskFinished, "build-0.1").Data.(event.TaskFinished)
+	lost := h.until(run, event.TypeTaskFinished, "linux.build-0.1").Data.(event.TaskFinished)
 	if lost.Class != release.ClassLost || !strings.Contains(lost.Reason, "x1 is draining (spot notice)") {
 		t.Fatalf("%+v", lost)
 	}

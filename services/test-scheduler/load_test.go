@@ -37,7 +37,7 @@ func TestLimitsOfACrowd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), crowdTime)
 	defer cancel()
 	c := &crowd{house: h, ctx: ctx, hand: map[event.AttemptRef]bool{}, most: map[bool]int{true: 60, false: 200}}
-	var requests []event.Payload
+	requests := []event.Payload{event.RunPlanned{Trust: release.TrustTrusted, Builds: crowdTasks, KeepGoing: true}}
 	for i := range crowdTasks {
 		r := event.TaskRequested{Task: release.TaskID(fmt.Sprint("t", i)), Kind: release.Build, Pool: "linux"}
 		if i%2 == 0 {

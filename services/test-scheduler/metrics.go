@@ -5,16 +5,14 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/sluiceci/sluice/pkg/schedule"
 )
 
 // survey shows the pools as metrics: what an autoscaler and an alarm look at.
 type survey struct {
-	mu    sync.Mutex
-	pools func() []schedule.Pool
+	mu   sync.Mutex
+	desk *desk
 	waiting, given, running,
-	slots, drained *prometheus.Desc
+	slots, drained, blind *prometheus.Desc
 }
 
 func newSurvey(registry prometheus.Registerer) *survey {
@@ -27,6 +25,8 @@ func newSurvey(registry prometheus.Registerer) *survey {
 		running: desc("running", "Attempts that an executor of the pool runs."),
 		slots:   desc("slots", "Attempts that the pool's live executors can run at once."),
 		drained: desc("drained", "1 while the pool is drained."),
+		blind: prometheus.NewDesc("sluice_scheduler_blind_seconds",
+			"For how long the scheduler has not heard itself through the bus and declares no executor lost; 0 while it hears.", nil, nil),
 	}
 	if registry == nil {
 		return s
@@ -41,15 +41,15 @@ func newSurvey(registry prometheus.Registerer) *survey {
 }
 
 // show makes the metrics those of a desk.
-func (s *survey) show(pools func() []schedule.Pool) {
+func (s *survey) show(d *desk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pools = pools
+	s.desk = d
 }
 
 // Describe and Collect make a prometheus.Collector.
 func (s *survey) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.waiting, s.given, s.running, s.slots, s.drained} {
+	for _, d := range []*prometheus.Desc{s.waiting, s.given, s.running, s.slots, s.drained, s.blind} {
 		out <- d
 	}
 }
@@ -57,12 +57,13 @@ func (s *survey) Describe(out chan<- *prometheus.Desc) {
 // Collect asks the desk.
 func (s *survey) Collect(out chan<- prometheus.Metric) {
 	s.mu.Lock()
-	pools := s.pools
+	d := s.desk
 	s.mu.Unlock()
-	if pools == nil {
+	if d == nil {
 		return
 	}
-	for _, p := range pools() {
+	out <- prometheus.MustNewConstMetric(s.blind, prometheus.GaugeValue, d.blind().Seconds())
+	for _, p := range d.pools() {
 		drained := 0
 		if p.Drained {
 			drained = 1

@@ -88,7 +88,8 @@ func (s *scheduler) maintenance(ctx context.Context, p Provider) (release.Digest
 		return "", nil
 	}
 	made := plan.Plan{
-		Project: "provider " + p.Name, Change: release.Change{Kind: release.Schedule}, // the installation's own, so trusted
+		Trust:   release.TrustRelease, // it is the installation's own
+		Project: "provider " + p.Name, Change: release.Change{Kind: release.Schedule},
 		Tasks: []plan.Task{}, Skipped: []plan.Skipped{}, Warnings: []string{},
 	}
 	for id, script := range map[release.TaskID]string{lease.TaskClean: p.Clean, lease.TaskHealth: p.Health} {

@@ -35,6 +35,8 @@ type Provider struct {
 	On      string        `yaml:"on"`      // where these run: executor or place; executor when empty
 	Timeout time.Duration `yaml:"timeout"` // of each; 15m
 	Secrets []string      `yaml:"secrets"` // names, for these
+
+	Accepts []release.Trust `yaml:"accepts"` // changes that may lease; [release, trusted] when empty
 }
 
 // PlaceConfig is one place.

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,9 +13,10 @@ import (
 )
 
 const (
-	idle   = 10 * time.Second       // between looks when nothing is due
-	settle = 3 * time.Millisecond   // between decisions while facts still stream in
-	patrol = 100 * time.Millisecond // until an empty stream is known to be empty
+	blindFor = 5 * time.Second        // until heartbeats are followed anew
+	idle     = 10 * time.Second       // between looks when nothing is due
+	settle   = 3 * time.Millisecond   // between decisions while facts still stream in
+	patrol   = 100 * time.Millisecond // until an empty stream is known to be empty
 )
 
 // run folds the facts from their beginning, then decides whenever something changed, was stored, or is due.
@@ -24,17 +26,38 @@ func (s *scheduler) run(ctx context.Context) error {
 	group.Go(func() error {
 		return s.pump(ctx, facts, bus.Following{Name: Name + "-queue", Types: schedule.Hears()})
 	})
-	group.Go(func() error {
-		return s.pump(ctx, beats, bus.Following{
-			Name: Name + "-fleet", Stream: bus.Fleet, Latest: true, Types: []event.Type{event.TypeExecutorHeartbeat},
-		})
-	})
 	d := newDesk(s)
-	s.survey.show(d.pools)
+	group.Go(func() error { return s.watch(ctx, d, beats) })
+	s.survey.show(d)
+	group.Go(func() error { return d.pulse(ctx) })
 	group.Go(func() error { return d.work(ctx, facts, beats) })
 	err := group.Wait()
 	d.sender.wait()
 	return err
+}
+
+func heartbeats() []event.Type {
+	return []event.Type{event.TypeExecutorHeartbeat, event.TypeSchedulerHeartbeat}
+}
+
+// watch follows the heartbeats. It begins anew while the desk is blind: the stream lives in memory, and may be another one
+// since the server was restarted.
+func (s *scheduler) watch(ctx context.Context, d *desk, beats chan<- bus.Batch) error {
+	for {
+		round, again := context.WithCancel(ctx)
+		var looking sync.WaitGroup
+		looking.Go(func() { d.whenBlind(round, again) })
+		err := s.pump(round, beats, bus.Following{Name: Name + "-fleet", Stream: bus.Fleet, Latest: true, Types: heartbeats()})
+		lost := err != nil && round.Err() == nil
+		again()
+		looking.Wait()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if lost {
+			return err
+		}
+	}
 }
 
 // pump carries what a follower reads to the desk.

@@ -27,7 +27,7 @@ func (s *scheduler) requestTests(ctx context.Context, d *bus.Delivery[event.Cand
 	var tests []event.Payload
 	for _, t := range p.Tasks {
 		if schedule.AfterCandidate(t.Kind) {
-			tests = append(tests, t.Request(d.Data.Plan))
+			tests = append(tests, t.Request(d.Data.Plan, p.Trust))
 		}
 	}
 	return d.Emit(ctx, tests...)

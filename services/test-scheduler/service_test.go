@@ -78,7 +78,8 @@ func TestWhyAndQueues(t *testing.T) {
 	if err != nil || len(pools) != 1 || pools[0].Slots != slots || len(pools[0].Executors) != 1 || !pools[0].Executors[0].Alive {
 		t.Fatalf("%+v, %v", pools, err)
 	}
-	h.say(run, event.GateApproved{By: "ann"})
+	found := h.until(run, event.TypeCandidateAssembled, "0").Data.(event.CandidateAssembled)
+	h.say(run, event.GateApproved{By: "ann", Candidate: found.Candidate})
 	h.until(run, event.TypeGateOpened, "0")
 	if _, err := bus.Ask[Question, schedule.Why](t.Context(), h.bus, TopicWhy, Question{Run: "no dots.please"}); err == nil {
 		t.Fatal("a name that is no token must be refused")
@@ -107,16 +108,16 @@ func TestAnExecutorDies(t *testing.T) {
 	stuck := func(ctx context.Context, _ event.AttemptRef) release.Class { <-ctx.Done(); return release.ClassOK }
 	_, kill := h.executor("x1", stuck)
 	h.begin(run, 2, 0, nil)
-	h.until(run, event.TypeTaskStarted, "build-0.1")
-	h.until(run, event.TypeTaskStarted, "build-1.1")
+	h.until(run, event.TypeTaskStarted, "linux.build-0.1")
+	h.until(run, event.TypeTaskStarted, "linux.build-1.1")
 	kill()
 	dead := time.Now()
 	h.executor("x2", nil)
-	lost := h.until(run, event.TypeTaskFinished, "build-0.1").Data.(event.TaskFinished)
+	lost := h.until(run, event.TypeTaskFinished, "linux.build-0.1").Data.(event.TaskFinished)
 	if lost.Class != release.ClassLost || lost.Executor != "x1" || !strings.Contains(lost.Reason, "silent") {
 		t.Fatalf("%+v", lost)
 	}
-	h.until(run, event.TypeTaskStarted, "build-0.2")
+	h.until(run, event.TypeTaskStarted, "linux.build-0.2")
 	if took := time.Since(dead); took > 10*time.Second { // 3s on a quiet machine; see the log of the benchmark
 		t.Fatalf("its work started again after %s", took)
 	}
@@ -130,7 +131,7 @@ func TestRestart(t *testing.T) {
 	stop := h.scheduler("s1", Config{})
 	h.executor("x1", nil)
 	h.begin(run, 40, 10, nil)
-	h.until(run, event.TypeTaskFinished, "build-7.1")
+	h.until(run, event.TypeTaskFinished, "linux.build-7.1")
 	for _, name := range []string{"s2", "s3", "s4"} {
 		stop()
 		stop = h.scheduler(name, Config{})
@@ -222,7 +223,7 @@ func TestTheTopologyIsTrue(t *testing.T) {
 	if _, err := New(Config{}, deps); err != nil { // a second one of the same process shares the metrics
 		t.Fatal(err)
 	}
-	if len(s.Routes) != 1 || len(s.Loops) != 2 || len(s.Loops[0].Hears) != len(schedule.Hears())+1 {
+	if len(s.Routes) != 1 || len(s.Loops) != 2 || len(s.Loops[0].Hears) != len(schedule.Hears())+len(heartbeats()) {
 		t.Fatalf("%+v", s)
 	}
 	if _, err := registry.Gather(); err != nil {

@@ -27,7 +27,7 @@ func measureQueue(context.Context, *bench, *limits) (judgement, error) {
 		e.Seq, e.Stored = uint64(i+1), at
 		s.Apply(e)
 	}
-	say(0, event.RunPlanned{Change: release.Change{Kind: release.Push, Project: "bench", Repo: repo, Ref: "refs/heads/master"}, Plan: plan, Builds: tasks})
+	say(0, event.RunPlanned{Trust: release.TrustTrusted, Change: release.Change{Kind: release.Push, Project: "bench", Repo: repo, Ref: "refs/heads/master"}, Plan: plan, Builds: tasks})
 	for i := range tasks {
 		id := release.TaskID(fmt.Sprint("task-", i))
 		say(i+1, event.TaskRequested{Task: id, Name: string(id), Job: "task", Kind: release.Build, Pool: "default", Plan: plan})

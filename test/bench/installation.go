@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/sluiceci/sluice/pkg/loopback"
 )
@@ -15,19 +16,30 @@ func (p *sluice) configure() (string, error) {
 		return "", err
 	}
 	p.url = "http://" + address
-	if err := os.WriteFile(p.secrets(), []byte("HOOK="+secret+"\nBUS="+busToken+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(p.secrets(), []byte("HOOK="+secret+"\n"), 0o600); err != nil {
 		return "", err
 	}
 	return p.write("installation.yaml", "listen: 127.0.0.1:0", p.executors)
 }
 
+// out is where tasks write what is measured.
+func (p *sluice) out() string { return filepath.Join(p.dir, "out") }
+
 func (p *sluice) secrets() string { return filepath.Join(p.dir, "secrets") }
 
 // write writes the file of an installation.
 func (p *sluice) write(name, nats, executors string) (string, error) {
+	if err := os.MkdirAll(p.out(), 0o777); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(p.out(), 0o777); err != nil { //nolint:gosec // tasks write here as other users; nobody else sees what it lies in
+		return "", err
+	}
+	shown := fmt.Sprintf("{driver: {local: {binds: [{path: %s}, {path: %s, writable: true}]}}, ", filepath.Join(filepath.Dir(p.dir), "probe"), p.out())
+	executors = strings.Replace(executors, "{", shown, 1)
 	file := filepath.Join(p.dir, name)
 	return file, os.WriteFile(file, fmt.Appendf(nil, `
-nats: {%s, token: BUS}
+nats: {%s}
 blobs: file://%s/blobs
 secrets: [%s]
 projects:

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/sluiceci/sluice/pkg/driver/cell"
 )
 
 // row is one measurement beside its limit.
@@ -43,6 +45,9 @@ func measured(what string, value float64, unit string, limit float64, of string,
 }
 
 func main() {
+	if cell.Inside() {
+		cell.Be()
+	}
 	asJSON := flag.Bool("json", false, "print JSON")
 	binary := flag.String("sluice", "bin/sluice", "the binary to measure")
 	tasks := flag.Int("tasks", 1000, "no-op tasks of the throughput run")
@@ -132,6 +137,7 @@ func steps() []step {
 		{"fan", alone(withSlots(slots), measureFan)},
 		{"grow", measureGrowth},
 		{"killed", measureKilled},
+		{"isolation", measureIsolation},
 		{"restart", measureRestart},
 		{"logs", alone(withSlots(slots), measureLogs)},
 		{"queue", measureQueue},

@@ -82,7 +82,7 @@ func measureWebhook(ctx context.Context, l *limits, p *sluice) (judgement, error
 
 // measureStart announces commits of one task each, one after the other, and looks when the task's process started.
 func measureStart(ctx context.Context, l *limits, p *sluice) (judgement, error) {
-	probe := probe{path: l.probe.path, out: p.dir + "/started"}
+	probe := probe{path: l.probe.path, out: p.out() + "/started"}
 	var fromRequest, fromHook []float64
 	for i := range 40 {
 		commit, err := p.commit(ctx, oneTask(probe))

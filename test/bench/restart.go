@@ -89,12 +89,12 @@ func (p *sluice) digest(ctx context.Context, run release.RunID) error {
 // age gives a Sluice that does not run a history of runs that are over. It says how long it takes to read all facts, and
 // which run is the last.
 func (p *sluice) age(ctx context.Context, facts int) (reading float64, last release.RunID, err error) {
-	server, err := bus.Embed(bus.ServerOptions{Dir: filepath.Join(p.dir, "sluice", "nats"), Host: "127.0.0.1", Port: -1, Token: busToken})
+	server, err := bus.Embed(bus.ServerOptions{Dir: filepath.Join(p.dir, "sluice", "nats")})
 	if err != nil {
 		return 0, "", err
 	}
 	defer server.Close()
-	b, err := server.Connect(ctx, bus.Options{Token: busToken})
+	b, err := server.Connect(ctx, bus.Options{})
 	if err != nil {
 		return 0, "", err
 	}
@@ -132,7 +132,7 @@ func history(i int) []event.Event {
 	}
 	plan := release.DigestOf([]byte(run))
 	say(event.ChangeReceived{Change: change})
-	say(event.RunPlanned{Change: change, Plan: plan, Builds: 100})
+	say(event.RunPlanned{Trust: release.TrustTrusted, Change: change, Plan: plan, Builds: 100})
 	for t := range 100 {
 		task := release.TaskID(fmt.Sprint("t", t))
 		say(event.TaskRequested{Task: task, Name: string(task), Job: "t", Kind: release.Build, Pool: "past", Plan: plan})

@@ -24,10 +24,9 @@ import (
 )
 
 const (
-	repo     = "acme/bench"
-	secret   = "bench-secret"
-	busToken = "bench-token"
-	slots    = 8
+	repo   = "acme/bench"
+	secret = "bench-secret"
+	slots  = 8
 )
 
 // sluice is `sluice up` in a process of its own, with one project.
@@ -38,7 +37,6 @@ type sluice struct {
 	cmd    *exec.Cmd
 	url    string
 	nats   string // of its bus, for services in other processes
-	token  string
 	bus    *bus.Bus
 	origin string // work tree that is pushed from
 	bare   string // what Sluice fetches from
@@ -99,8 +97,8 @@ func (p *sluice) up(ctx context.Context) error {
 // connect waits until Sluice says where its bus is.
 func (p *sluice) connect(ctx context.Context) error {
 	var c struct {
-		NATS  string `json:"nats"`
-		Token string `json:"nats_token"`
+		NATS string `json:"nats"`
+		Seed string `json:"nats_seed"`
 	}
 	deadline := time.Now().Add(30 * time.Second)
 	for {
@@ -116,9 +114,12 @@ func (p *sluice) connect(ctx context.Context) error {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	p.nats, p.token = c.NATS, c.Token
-	var err error
-	p.bus, err = bus.Connect(ctx, c.NATS, bus.Options{Name: "bench", Token: c.Token})
+	p.nats = c.NATS
+	key, err := bus.ReadKey([]byte(c.Seed))
+	if err != nil {
+		return err
+	}
+	p.bus, err = bus.Connect(ctx, c.NATS, bus.Options{Name: "bench", Identity: "onlooker", Key: &key, Onlooker: true})
 	return err
 }
 

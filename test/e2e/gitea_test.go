@@ -15,7 +15,7 @@ triggers: {push: {}, pull_request: {}, comment: true}
 settings: {size: 1, tests: {gpu: 1}}
 presets: {large: {size: 10}}
 builds:
-  part: {run: "echo {{ settings.size }} >part.txt", outputs: {part: part.txt}}
+  part: {env: {SIZE: "{{ settings.size }}"}, run: "echo $SIZE >part.txt", outputs: {part: part.txt}}
 tests:
   smoke: {needs: [part], run: 'until [ -e "$LET_GO" ]; do sleep 0.1; done'}
   extra: {needs: [part], run: 'true'}

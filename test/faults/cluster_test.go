@@ -25,7 +25,7 @@ type cluster struct {
 	t      testing.TB
 	dir    string
 	binary string
-	nats   *bus.Server
+	nats   *bus.Server // nil when the configuration names a server
 	bus    *bus.Bus
 	world  *surroundings
 
@@ -105,8 +105,11 @@ func (c *cluster) start(name string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	cmd := exec.Command(c.binary, "serve", name, "--nats", c.nats.URL(), "--dir", filepath.Join(c.dir, name),
-		"--listen", c.world.address(name), "--config", c.world.config, "--log", "debug")
+	args := []string{"serve", name, "--dir", filepath.Join(c.dir, name), "--listen", c.world.address(name), "--config", c.world.config, "--log", "debug"}
+	if c.nats != nil {
+		args = append(args, "--nats", c.nats.URL())
+	}
+	cmd := exec.Command(c.binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)

@@ -34,7 +34,7 @@ func newLab(t testing.TB, name string) *lab {
 
 // executor starts one.
 func (l *lab) executor(name, more string) {
-	l.executors(name, fmt.Sprintf("{pool: red, slots: 4, grace: 300ms, min_free: -1, environment: {LEDGER: %[1]s/ledger, RACK: %[1]s/rack, STATE: %[2]s/state}%[3]s}",
+	l.executors(name, fmt.Sprintf("{pool: red, slots: 4, driver: {local: {isolation: none}}, grace: 300ms, min_free: -1, environment: {LEDGER: %[1]s/ledger, RACK: %[1]s/rack, STATE: %[2]s/state}%[3]s}",
 		l.ground, l.dir, more))
 }
 

@@ -19,8 +19,12 @@ import (
 // place is a directory that stands for a machine: whoever uses it leaves files there.
 func (c *cluster) place(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(c.dir, "rack")
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	dir := filepath.Join(c.world.ground(), "rack")
+	err := os.Mkdir(dir, 0o777)
+	if err == nil {
+		err = os.Chmod(dir, 0o777) // every attempt may be another user
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	config, err := os.OpenFile(c.world.config, os.O_APPEND|os.O_WRONLY, 0)
@@ -41,7 +45,7 @@ func TestADirtyPlaceIsCleanedBeforeItIsLeasedAgain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	rack := c.place(t)
-	ready := filepath.Join(c.dir, "go")
+	ready := filepath.Join(c.world.ground(), "go")
 	c.world.write("sluice.yaml", fmt.Sprintf(`project: tiny
 gate: {require: [builds]}
 builds:

@@ -121,7 +121,7 @@ providers: [{name: lab, pool: red, places: [{name: p1}, {name: p2}, {name: s1, c
 		strings.ReplaceAll(stormClean, "@", dir)))
 	s.ground = dir
 	for _, name := range executorNames() {
-		s.executors(name, fmt.Sprintf("{pool: %s, slots: 4, grace: 300ms, drain: 1s, min_free: -1, environment: {LEDGER: %s, RACK: %s, STATE: %s}}",
+		s.executors(name, fmt.Sprintf("{pool: %s, slots: 4, driver: {local: {isolation: none}}, grace: 300ms, drain: 1s, min_free: -1, environment: {LEDGER: %s, RACK: %s, STATE: %s}}",
 			strings.TrimRight(name, "12"), filepath.Join(dir, "ledger"), filepath.Join(dir, "rack"), filepath.Join(s.dir, "state")))
 	}
 	for name, run := range map[string]*release.RunID{"mixed": &s.mixed, "wiped": &s.wiped, "stale": &s.stale, "fresh": &s.fresh} {

@@ -16,6 +16,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/loopback"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/pkg/service"
 )
 
 // house is `sluice up`: every service and the NATS server in one process, which dies as a whole.
@@ -37,7 +38,7 @@ func newHouse(t testing.TB, dir string) *house {
 	}
 	// The house has its blobs in its own directory, and a socket for this test.
 	_, rest, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	text = fmt.Appendf(nil, "nats: {listen: %q, token: HOOK}\n%s\n", h.nats, rest)
+	text = fmt.Appendf(nil, "nats: {listen: %q, pools: [far]}\n%s\n", h.nats, rest)
 	if err := os.WriteFile(h.world.config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +89,11 @@ func (h *house) ready() {
 	}
 }
 
+// key is the file of an identity's key.
+func (h *house) key(identity string) string {
+	return filepath.Join(h.dir, "identities", identity+".nk")
+}
+
 func (h *house) kill() {
 	_ = h.cmd.Process.Signal(syscall.SIGKILL)
 	<-h.exited
@@ -108,12 +114,26 @@ func (h *house) log() string {
 	return string(text[max(0, len(text)-6000):])
 }
 
+// onlooker is the identity that the house gives to whoever can read its directory.
+func (h *house) onlooker() bus.Options {
+	h.t.Helper()
+	seed, err := os.ReadFile(filepath.Join(h.dir, "identities", service.Onlooker+".nk"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	key, err := bus.ReadKey(seed)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return bus.Options{Name: "faults", Identity: service.Onlooker, Key: &key, Onlooker: true}
+}
+
 // follow reads the facts of a commit's run until one of a type has come.
 func (h *house) follow(commit release.Commit, until event.Type) []event.Event {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 4*time.Minute)
 	defer cancel()
-	b := connected(h.t, "nats://"+h.nats, bus.Options{Name: "faults", Token: "hook-secret"})
+	b := connected(h.t, "nats://"+h.nats, h.onlooker())
 	defer b.Close()
 	run := release.Change{Repo: repo, Ref: "refs/heads/master", Commit: commit}.RunID()
 	facts, err := b.Follow(ctx, bus.Following{Name: "faults", Run: string(run)})

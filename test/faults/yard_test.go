@@ -262,7 +262,7 @@ func (y *yard) say(run release.RunID, payloads ...event.Payload) {
 // begin announces a run whose tasks are all requested at once.
 func (y *yard) begin(run release.RunID, change release.Change, tasks []plan.Task) {
 	y.t.Helper()
-	p := plan.Plan{Project: "yard", Change: change, Tasks: tasks}
+	p := plan.Plan{Project: "yard", Trust: release.TrustTrusted, Change: change, Tasks: tasks}
 	text, digest, err := p.Encode()
 	if err == nil {
 		_, err = blob.PutBytes(y.t.Context(), y.blobs, text)
@@ -272,11 +272,11 @@ func (y *yard) begin(run release.RunID, change release.Change, tasks []plan.Task
 	}
 	facts := []event.Payload{
 		event.ChangeReceived{Change: change},
-		event.RunPlanned{Change: change, Plan: digest, Tests: int32(len(tasks)), Untested: true, KeepGoing: true, Supersede: true},
+		event.RunPlanned{Change: change, Trust: p.Trust, Plan: digest, Tests: int32(len(tasks)), Untested: true, KeepGoing: true, Supersede: true},
 		event.CandidateAssembled{Candidate: release.DigestOf([]byte("c")), Blob: digest, Plan: digest},
 	}
 	for _, t := range tasks {
-		facts = append(facts, t.Request(digest))
+		facts = append(facts, t.Request(digest, p.Trust))
 	}
 	y.say(run, facts...)
 }

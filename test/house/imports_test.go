@@ -98,8 +98,10 @@ func TestClientsStayInOneRoom(t *testing.T) {
 		"golang.org/x/crypto/ssh":                {"pkg/driver"},
 		"github.com/google/cel-go":               {"pkg/definition"},
 		"github.com/drone/go-scm":                {"pkg/forge"},
+		"github.com/coreos/go-oidc":              {"pkg/access"},
+		"golang.org/x/oauth2":                    {"pkg/access"},
 		"github.com/spf13/cobra":                 {"cmd/sluice"},
-		"os/exec":                                {"pkg/git", "pkg/driver", "pkg/world", "pkg/blob/blobtest", "pkg/store/storetest", "cmd/sluice"},
+		"os/exec":                                {"pkg/git", "pkg/driver", "pkg/planner", "pkg/world", "pkg/blob/blobtest", "pkg/store/storetest", "cmd/sluice", "pkg/secret"},
 	}
 	each(t, func(file string, imports []string) {
 		for _, imported := range imports {

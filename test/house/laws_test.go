@@ -18,8 +18,8 @@ func TestEveryLawHasItsTests(t *testing.T) {
 	}
 	there := tests(t)
 	laws := regexp.MustCompile(`(?m)^\| (\d+) \| (.*) \| (.*) \|$`).FindAllStringSubmatch(string(page), -1)
-	if len(laws) != 13 {
-		t.Errorf("docs/laws.md has %d laws, want 13", len(laws))
+	if len(laws) < 14 {
+		t.Errorf("docs/laws.md has %d laws, want at least 14", len(laws))
 	}
 	for _, law := range laws {
 		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(law[3], -1)

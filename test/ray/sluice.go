@@ -23,7 +23,12 @@ type sluice struct {
 
 const installation = `
 nats: {listen: "127.0.0.1:0"}
-secrets: [%[1]s/secrets]
+secrets:
+  files: [%[1]s/secrets]
+  grants:
+    - names: [RAYISH_PYPI_TOKEN, RAYISH_PYPI, RAYISH_REGISTRY, RAYISH_TEST_INDEX, RAYISH_MAVEN]
+      projects: [rayish]
+      targets: ["*"]
 gateway: {poll: 1h}
 projects:
   - name: rayish

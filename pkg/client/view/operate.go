@@ -21,6 +21,9 @@ func Pools(w io.Writer, s Style, pools []client.Pool) error {
 		for _, line := range poolTroubles(pool) {
 			p.wrapped("  ", s.paint(warn, "! "+safe(pool.Name))+": "+line)
 		}
+		for _, line := range poolIsolation(pool) {
+			p.wrapped("  ", s.paint(faint, safe(pool.Name))+": "+line)
+		}
 	}
 	_, err := io.WriteString(w, p.String())
 	return err

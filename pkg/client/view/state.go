@@ -25,6 +25,7 @@ func marks() map[string]mark {
 		client.StateIgnored:       {"–", "ignored", faint},
 		client.StateRejected:      {"✗", "rejected", bad},
 		client.StateRunning:       {"●", "running", busy},
+		client.StateUnpermitted:   {"◔", "unpermitted", warn},
 		client.TaskPlanned:        {"·", "planned", faint},
 		client.TaskWaiting:        {"○", "waiting", plain},
 		client.TaskQueued:         {"◔", "queued", busy},

@@ -101,6 +101,8 @@ func reason(status client.Status) string {
 	switch {
 	case status.Run.State == client.StateRejected:
 		return ""
+	case status.Run.State == client.StateUnpermitted:
+		return "waits for permission: " + status.Run.TrustWhy + "; let this commit run with /ok-to-test in a comment, or with: sluice permit " + string(status.Run.ID)
 	case status.Run.State != client.StateRunning:
 		return status.Run.Reason
 	case status.Why != nil:

@@ -120,7 +120,11 @@ func top() view.Top {
 		Runs:    []client.Run{{ID: run}},
 		Missing: []string{"streams: cannot look at stream LOGS"},
 		Pools: []client.Pool{
-			{Name: "default", Slots: 4, Running: 2, Given: 5, Waiting: 12, Executors: []client.Executor{{Name: "host-1", Alive: true}, {Name: "host-2"}}},
+			{Name: "default", Slots: 4, Running: 2, Given: 5, Waiting: 12, Executors: []client.Executor{
+				{Name: "host-1", Alive: true, Held: []string{"user", "pid", "mount", "ipc", "kill"}, Missing: []string{"cgroup controller cpu: no hierarchy with it may be written to"}},
+				{Name: "host-2"},
+				{Name: "host-3", Alive: true, Missing: []string{"users and namespaces: clone: operation not permitted"}, Refusal: "cannot run an untrusted change here"},
+			}},
 			{Name: "gpu", Drained: true, Reason: "drained by ada: new driver"},
 		},
 		Streams: []client.Stream{{

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/sluiceci/sluice/pkg/definition"
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/files"
 )
 
 // Dir reads files of a directory, as they are now. No name and no link leads out of it.
@@ -34,9 +32,15 @@ func (d Dir) Glob(ctx context.Context, repo definition.Repo, glob string) ([]str
 		return nil, fault.New(fault.Invalid, "cannot read %s: %w", d.Root, err)
 	}
 	defer func() { _ = root.Close() }()
-	names, err := doublestar.Glob(root.FS(), glob, doublestar.WithFilesOnly(), doublestar.WithNoFollow())
+	found, err := files.Glob(ctx, root, glob, files.Limits{})
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "cannot read the files that fit %q: %w", glob, err)
+	}
+	var names []string
+	for _, f := range found {
+		if !f.Directory {
+			names = append(names, f.Name)
+		}
 	}
 	return among(names, glob)
 }
@@ -67,25 +71,9 @@ func (d Dir) other(repo definition.Repo) (definition.Loader, error) {
 
 // read opens a plain file only: a pipe or a device would be waited for.
 func read(root *os.Root, name string, limit int64) ([]byte, error) {
-	info, err := root.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	text, err := files.Read(root, name, limit)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &fault.Error{Kind: fault.Invalid, Err: fmt.Errorf("cannot read %s: %w", name, fs.ErrNotExist)}
-	case err != nil:
-		return nil, fault.New(fault.Invalid, "cannot read %s: %w", name, err)
-	case !info.Mode().IsRegular():
-		return nil, fault.New(fault.Invalid, "cannot read %s: expected a file", name)
-	case info.Size() > limit:
-		return nil, fault.New(fault.Invalid, "cannot read %s: it has %d bytes, at most %d are read", name, info.Size(), limit)
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "cannot read %s: %w", name, err)
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("it has more than %d bytes", limit)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "cannot read %s: %w", name, err)

@@ -64,6 +64,9 @@ func (s *Suite) Select(r Request) (*Selection, error) {
 	if len(out.Picked) == 0 {
 		return out, fault.New(fault.Invalid, "Empty test collection. The selected frequency or filter did not return any tests to run. Adjust your filters.")
 	}
+	if runs := out.runs(r.RunPerTest); runs > maxRuns {
+		return out, fault.New(fault.Invalid, "cannot plan %d runs of tests, at most %d are planned; select fewer tests, or lower repeated_run", runs, maxRuns)
+	}
 	out.steps(r.RunPerTest)
 	return out, nil
 }
@@ -110,6 +113,20 @@ func (r Request) byFrequency(t *Test) (*Test, string) {
 	default:
 		return nil, fmt.Sprintf("its frequency is %s, %s is asked for", t.Frequency, asked)
 	}
+}
+
+// The bounds of what the numbers in test files multiply to.
+const (
+	maxRepeated = 1_000  // runs of one test
+	maxRuns     = 50_000 // runs of all
+)
+
+// runs counts the steps before they are made.
+func (s *Selection) runs(runPerTest int) (total int64) {
+	for _, t := range s.Picked {
+		total += int64(max(t.RepeatedRun, runPerTest))
+	}
+	return total
 }
 
 // steps lists the runs: by group, each test as often as it wants or as is asked for.

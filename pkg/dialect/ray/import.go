@@ -194,6 +194,7 @@ func (im *importer) smoke(rules rule, t *Test, r raw) *Test {
 	r.node = merged
 	s := im.decode(r)
 	s.IsSmoke = true
+	im.repeated(s)
 	im.size(s)
 	return s
 }
@@ -203,6 +204,7 @@ func (im *importer) semantics(t *Test) {
 	if t.Cluster.CloudID != "" && t.Cluster.CloudName != "" {
 		im.fail(place(t.node, "cluster", "cloud_name"), t.Name, "cloud_id and cloud_name are both given, expected one of them")
 	}
+	im.repeated(t)
 	if !fs.ValidPath(t.Directory()) {
 		im.fail(place(t.node, "working_dir"), t.Name, "the working directory %s leaves the repository", t.Directory())
 	}
@@ -219,6 +221,13 @@ func (im *importer) semantics(t *Test) {
 	}
 	if im.suite.Generation == Generation2025 {
 		im.byodType(t)
+	}
+}
+
+// repeated bounds how often a test runs.
+func (im *importer) repeated(t *Test) {
+	if t.RepeatedRun > maxRepeated {
+		im.fail(place(t.node, "repeated_run"), t.Name, "repeated_run is %d, expected at most %d", t.RepeatedRun, maxRepeated)
 	}
 }
 

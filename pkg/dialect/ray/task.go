@@ -46,6 +46,7 @@ func ParseBackoff(s string) (Backoff, error) {
 func (s *Suite) Tasks(steps []Step, o TaskOptions) ([]plan.Task, error) {
 	tasks := make([]plan.Task, 0, len(steps))
 	used := map[release.TaskID]bool{}
+	next := map[string]int{} // by file and name: the first number that no id was made with
 	for _, python := range Pythons(steps) {
 		used[wheelID(python)] = o.Wheels != nil
 	}
@@ -59,8 +60,10 @@ func (s *Suite) Tasks(steps []Step, o TaskOptions) ([]plan.Task, error) {
 		if used[t.ID] {
 			t.ID = release.TaskID(release.Slug(string(t.ID) + "-" + release.Derive(step.Test.File, strconv.Itoa(step.Test.Line), t.Name)[:8]))
 		}
-		for i := 2; used[t.ID]; i++ {
+		same := step.Test.File + "\x00" + t.Name
+		for i := max(2, next[same]); used[t.ID]; i++ {
 			t.ID = release.TaskID(release.Derive(step.Test.File, t.Name, strconv.Itoa(i)))
+			next[same] = i + 1
 		}
 		used[t.ID] = true
 		tasks = append(tasks, t)

@@ -45,6 +45,9 @@ func (a *auto) Start(ctx context.Context, spec driver.Spec) (driver.Process, err
 	return boxes.Start(ctx, spec)
 }
 
+// Isolation implements driver.Isolated: what processes of this machine are held back by.
+func (a *auto) Isolation() driver.Isolation { return driver.IsolationOf(a.Site) }
+
 // containers opens the engine, and sweeps it, the first time that it can.
 func (a *auto) containers(ctx context.Context) (driver.Site, error) {
 	a.mu.Lock()

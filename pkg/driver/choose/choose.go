@@ -26,7 +26,17 @@ type Config struct {
 
 // Local configures processes of this machine.
 type Local struct {
-	Sandbox string `yaml:"sandbox"` // "bubblewrap", or empty for none
+	Sandbox   string       `yaml:"sandbox"`   // "bubblewrap", or empty for none
+	Isolation string       `yaml:"isolation"` // "required" or "none"; as far as the machine can when empty
+	Users     driver.Users `yaml:"users"`     // that commands run as where the executor is root: "200000-200063"
+	Binds     []Bind       `yaml:"binds"`     // what commands see beside the system's programs
+	Network   string       `yaml:"network"`   // "none", or the machine's when empty
+}
+
+// Bind is a file or directory of the machine that commands see.
+type Bind struct {
+	Path     string `yaml:"path"`
+	Writable bool   `yaml:"writable"`
 }
 
 // Container configures containers of a Docker Engine.
@@ -35,7 +45,11 @@ type Container struct {
 	Image   string `yaml:"image"`   // of tasks that name none
 	Pull    string `yaml:"pull"`    // "missing", "never" or "always"; "missing" when empty
 	Network string `yaml:"network"` // that tasks get which ask for one; the engine's default when empty
-	User    string `yaml:"user"`    // "uid:gid"; the owner of the workspace when empty
+	User    string `yaml:"user"`    // "uid:gid"; the owner of the workspace when empty, but never root
+
+	ReadOnly     bool     `yaml:"read_only"`    // the image's files cannot be written to; /tmp can
+	Capabilities []string `yaml:"capabilities"` // that commands keep, such as CHOWN; none when empty
+	Privileges   bool     `yaml:"privileges"`   // setuid programs of the image gain them
 }
 
 // SSH configures a host that is reached over SSH.
@@ -57,6 +71,10 @@ type Options struct {
 	Place string       // the executor's directory, absolute: what earlier instances of the same place left is ours to sweep
 	Path  string       // PATH of commands that state none
 	Log   *slog.Logger // the default logger when nil
+
+	Cells bool     // this program can be started as a cell: see driver.LocalOptions
+	Hide  []string // the platform's files, which do not exist for commands
+	Show  []string // files of the executor's that commands read
 }
 
 // Kind is one line of Table.
@@ -118,14 +136,28 @@ func (l limited) Start(ctx context.Context, spec driver.Spec) (driver.Process, e
 	return l.Site.Start(ctx, spec)
 }
 
+// Isolation implements driver.Isolated.
+func (l limited) Isolation() driver.Isolation { return driver.IsolationOf(l.Site) }
+
 func openLocal(_ context.Context, c Config, o Options) (driver.Site, error) {
-	return driver.NewLocal(driver.LocalOptions{Place: o.Place, Path: o.Path, Log: o.Log, Sandbox: c.Local.Sandbox})
+	local := driver.LocalOptions{
+		Place: o.Place, Path: o.Path, Log: o.Log, Sandbox: c.Local.Sandbox,
+		Isolation: c.Local.Isolation, Cells: o.Cells, Users: c.Local.Users, Hide: o.Hide, Network: c.Local.Network,
+	}
+	for _, path := range o.Show {
+		local.Show = append(local.Show, driver.Mount{Source: path})
+	}
+	for _, bind := range c.Local.Binds {
+		local.Show = append(local.Show, driver.Mount{Source: bind.Path, Writable: bind.Writable})
+	}
+	return driver.NewLocal(local)
 }
 
 func openContainer(ctx context.Context, c Config, o Options) (driver.Site, error) {
 	return container.Open(ctx, container.Options{
 		Host: c.Container.Host, Image: c.Container.Image, Pull: c.Container.Pull, Network: c.Container.Network,
 		User: c.Container.User, Place: o.Place, Log: o.Log,
+		ReadOnly: c.Container.ReadOnly, Capabilities: c.Container.Capabilities, Privileges: c.Container.Privileges,
 	})
 }
 

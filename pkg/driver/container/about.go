@@ -26,6 +26,7 @@ type about struct {
 	MemoryLimit     bool
 	CPUQuota        bool `json:"CpuCfsQuota"`
 	PidsLimit       bool
+	MemTotal        int64 // bytes
 }
 
 // maxAbout bounds it.

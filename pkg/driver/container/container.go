@@ -21,13 +21,16 @@ import (
 
 // Options configure the driver.
 type Options struct {
-	Host    string       // "unix:///run/podman/podman.sock" or "tcp://…"; that engine sees the same files as the executor
-	Image   string       // of commands that name none
-	Pull    string       // PullMissing when empty
-	Network string       // that commands get which ask for one: "bridge", "host", a name; the engine's default when empty
-	User    string       // "uid:gid"; the owner of the workspace when empty
-	Place   string       // the executor's directory: what earlier instances of the same place left is swept
-	Log     *slog.Logger // the default logger when nil
+	Host         string       // "unix:///run/podman/podman.sock" or "tcp://…"; that engine sees the same files as the executor
+	Image        string       // of commands that name none
+	Pull         string       // PullMissing when empty
+	Network      string       // that commands get which ask for one: "bridge", "host", a name; the engine's default when empty
+	User         string       // "uid:gid"; the owner of the workspace when empty, but never root
+	ReadOnly     bool         // the image's files cannot be written to; /tmp can
+	Capabilities []string     // that commands keep; none when empty
+	Privileges   bool         // setuid programs gain them
+	Place        string       // the executor's directory: what earlier instances of the same place left is swept
+	Log          *slog.Logger // the default logger when nil
 
 	Patience time.Duration // with an engine that restarts; a minute when 0
 }
@@ -88,6 +91,22 @@ func Open(ctx context.Context, o Options) (*Driver, error) {
 	return d, nil
 }
 
+// Isolation implements driver.Isolated.
+func (d *Driver) Isolation() driver.Isolation {
+	i := driver.Isolation{Held: []string{driver.HoldsUser, driver.HoldsPID, driver.HoldsMount, driver.HoldsIPC, driver.HoldsNetwork, driver.HoldsKill}}
+	for _, one := range []struct {
+		name  string
+		limit driver.Limits
+	}{{driver.HoldsMemory, driver.Limits{Memory: 1}}, {driver.HoldsPIDs, driver.Limits{Processes: 1}}, {driver.HoldsCPU, driver.Limits{CPU: 1}}} {
+		if err := d.about.holds(one.limit); err != nil {
+			i.Missing = append(i.Missing, err.Error())
+		} else {
+			i.Held = append(i.Held, one.name)
+		}
+	}
+	return i
+}
+
 // Start implements driver.Driver.
 func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Process, error) {
 	if err := context.Cause(ctx); err != nil {
@@ -105,6 +124,9 @@ func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Process, e
 		news: newNews(), copied: make(chan copied, 1), done: make(chan struct{}), exit: driver.Exit{Image: image.digest},
 	}
 	p.ending.Ask, p.ending.Kill = p.askToEnd, p.kill
+	if p.user, err = d.user(spec); err != nil {
+		return nil, err
+	}
 	if !d.add(p) {
 		return nil, errClosed
 	}

@@ -19,6 +19,7 @@ import (
 type process struct {
 	driver  *Driver
 	spec    driver.Spec
+	user    string // that the command runs as: "uid:gid"
 	name    string
 	stream  client.HijackedResponse
 	news    *news
@@ -133,7 +134,7 @@ func (p *process) ready(ctx context.Context, from image) error {
 func (p *process) understand(word string, from image) error {
 	switch first, rest, _ := strings.Cut(word, " "); first {
 	case "ready":
-		return nil
+		return p.begin()
 	case "missing":
 		return fault.New(fault.Invalid, "cannot start %q: no such program in image %s", p.spec.Args[0], from.digest)
 	case "refused":
@@ -141,6 +142,15 @@ func (p *process) understand(word string, from image) error {
 	default:
 		return fault.New(fault.Transient, "cannot start a container of %s: it ended at once: %s", from.digest, p.news.complaint())
 	}
+}
+
+// begin lets the command begin: somebody hears it now.
+func (p *process) begin() error {
+	_ = p.stream.Conn.SetWriteDeadline(time.Now().Add(openTime))
+	if _, err := io.WriteString(p.stream.Conn, goLine); err != nil {
+		return fault.New(fault.Transient, "cannot let the command of container %s begin: %w", p.name, err)
+	}
+	return nil
 }
 
 // startError tells an image that cannot run a shell from an engine in trouble. Runtimes pass it on as text.

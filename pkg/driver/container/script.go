@@ -8,7 +8,9 @@ import (
 	"sync"
 )
 
-// script is process 1 of every container. Its standard input is the leash: a line asks everything to end, its end kills.
+// script is process 1 of every container. Its standard input is the leash: the first line lets the command begin, every other
+// asks everything to end, and its end kills. A command that began before the engine had taken the connection could end before
+// that too: then podman loses what was said.
 // Its arguments are the limits of file size (in blocks of 512 bytes) and of CPU time (in seconds), then the command. What
 // it says on standard error is read by news.
 const script = `
@@ -18,6 +20,8 @@ say() { echo "$*" >&2; }
 [ "$2" = 0 ] || ulimit -t "$2" || { say refused cpu_time; exit 125; }
 shift 2
 command -v "$1" >/dev/null 2>&1 || { say missing; exit 127; }
+say ready
+read -r _ <&3 || exit 125
 asked=
 trap 'asked=1' TERM
 (
@@ -26,7 +30,6 @@ trap 'asked=1' TERM
 	kill -KILL -1
 ) >/dev/null 2>&1 &
 leash=$!
-say ready
 (exec "$@" 3<&- 2>&1)
 code=$?
 kill -KILL "$leash" 2>/dev/null
@@ -39,6 +42,9 @@ for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_contro
 	fi
 done
 exit $code`
+
+// goLine on standard input lets the command begin.
+const goLine = "go\n"
 
 // endLine on standard input asks all processes of a container to end: first process 1, so that it waits for the rest when
 // the command is gone. An exec would do the same, but podman keeps each of those around for five minutes.

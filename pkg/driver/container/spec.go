@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -44,21 +45,56 @@ func check(spec driver.Spec) error {
 
 // create is the container for a spec.
 func (p *process) create(ctx context.Context, from image) client.ContainerCreateOptions {
-	limits := p.spec.Limits
+	limits := p.driver.withDefaults(p.spec.Limits)
 	command := []string{blocks(limits.FileSize), strconv.FormatInt(int64(math.Ceil(limits.CPUTime.Seconds())), 10)}
 	return client.ContainerCreateOptions{
 		Name: p.name,
 		Config: &container.Config{
 			Image: from.id, Entrypoint: []string{"/bin/sh", "-c", script, "sluice"}, Cmd: append(command, p.spec.Args...),
-			Env: environ(p.spec), WorkingDir: p.spec.Dir, User: p.driver.user(p.spec), Labels: p.labels(ctx, from),
+			Env: environ(p.spec), WorkingDir: p.spec.Dir, User: p.user, Labels: p.labels(ctx, from),
 			OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 		},
 		HostConfig: &container.HostConfig{
 			NetworkMode: p.driver.network(p.spec), Mounts: mounts(p.spec), Resources: resources(limits),
 			LogConfig: container.LogConfig{Type: "none"}, RestartPolicy: container.RestartPolicy{Name: "no"},
+			CapDrop: []string{"ALL"}, CapAdd: p.driver.options.Capabilities, SecurityOpt: p.driver.security(),
+			ReadonlyRootfs: p.driver.options.ReadOnly, Tmpfs: p.driver.scratch(),
 		},
 	}
+}
+
+// security keeps setuid programs of the image from gaining what the command does not have.
+func (d *Driver) security() []string {
+	if d.options.Privileges {
+		return nil
+	}
+	return []string{"no-new-privileges"}
+}
+
+// scratch is what a command may write to beside its tree where the image is read-only.
+func (d *Driver) scratch() map[string]string {
+	if !d.options.ReadOnly {
+		return nil
+	}
+	return map[string]string{"/tmp": "rw,nosuid,nodev,mode=1777", "/var/tmp": "rw,nosuid,nodev,mode=1777"}
+}
+
+// What a command may use that states no limit: a container without one can take the machine down.
+const (
+	defaultProcesses = 4096
+	defaultMemory    = 4 << 30 // bytes, on an engine that does not say what it has; else three quarters of that
+)
+
+// withDefaults are the limits of a command, as far as the engine holds any.
+func (d *Driver) withDefaults(l driver.Limits) driver.Limits {
+	if l.Processes == 0 && d.about.holds(driver.Limits{Processes: defaultProcesses}) == nil {
+		l.Processes = defaultProcesses
+	}
+	if l.Memory == 0 && d.about.holds(driver.Limits{Memory: defaultMemory}) == nil {
+		l.Memory = cmp.Or(d.about.MemTotal/4*3, defaultMemory)
+	}
+	return l
 }
 
 func blocks(size int64) string { return strconv.FormatInt((size+511)/512, 10) }
@@ -78,18 +114,48 @@ func environ(spec driver.Spec) []string {
 	return env
 }
 
+// nobody is who commands run as whose workspace belongs to root: it is made theirs. Images for users without an account
+// use the same number.
+const nobody = 65532
+
 // user makes what the command writes belong to the workspace's owner. In a rootless engine the user that it runs as is
 // root inside, and everybody else is nobody who could write to the workspace.
-func (d *Driver) user(spec driver.Spec) string {
+func (d *Driver) user(spec driver.Spec) (string, error) {
 	if d.options.User != "" {
-		return d.options.User
+		return d.options.User, nil
+	}
+	if d.about.rootless() {
+		return "0:0", nil
 	}
 	info, err := os.Stat(spec.Trees()[0])
-	if err != nil || d.about.rootless() {
-		return "0:0"
+	if err != nil {
+		return "", fault.New(fault.Transient, "cannot tell whose the workspace is: %w", err)
 	}
 	owner := info.Sys().(*syscall.Stat_t)
-	return fmt.Sprintf("%d:%d", owner.Uid, owner.Gid)
+	if owner.Uid != 0 && owner.Uid != nobody {
+		return fmt.Sprintf("%d:%d", owner.Uid, owner.Gid), nil
+	}
+	for _, tree := range spec.Trees() {
+		if err := give(tree); err != nil {
+			return "", fault.New(fault.Transient, "cannot give the workspace to user %d: %w", nobody, err)
+		}
+	}
+	return fmt.Sprintf("%d:%d", nobody, nobody), nil
+}
+
+// give makes nobody the owner of a tree.
+func give(tree string) error {
+	root, err := os.OpenRoot(tree)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	return fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return root.Lchown(name, nobody, nobody)
+	})
 }
 
 func (d *Driver) network(spec driver.Spec) container.NetworkMode {

@@ -80,11 +80,17 @@ func Needs(t testing.TB, programs ...string) {
 		if Program(program) != "" {
 			continue
 		}
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is missing: run scripts/prerequisites test", program)
-		}
-		t.Skipf("%s is missing: run CI=true scripts/prerequisites test", program)
+		Lacks(t, program+" is missing: run CI=true scripts/prerequisites test")
 	}
+}
+
+// Lacks ends a test that this machine or user cannot run: skipped on a laptop, failed in CI.
+func Lacks(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s; CI runs every test", what)
+	}
+	t.Skip(what)
 }
 
 // Program finds a program in PATH or where servers are kept; "" when there is none.

@@ -88,6 +88,7 @@ func gitlabLosses(p *plan.Plan) []string {
 		}},
 		{"a group of more than one at once has no form, and no limit, for", func(t *plan.Task) bool { return t.Concurrency != "" && t.GroupLimit > 1 }},
 		{"more needs than GitLab takes: the stages before are waited for, by", func(t *plan.Task) bool { return len(t.Needs) > gitlabNeeds }},
+		{"identity tokens are signed by GitLab, with its own claims, for", func(t *plan.Task) bool { return len(t.Tokens) > 0 }},
 		{"GitLab leases no places for", func(t *plan.Task) bool { return t.Lease.Wanted() }},
 		{"to reach the timeout is no success for", func(t *plan.Task) bool { return t.LongRunning }},
 		{"GitLab has no priorities for", func(t *plan.Task) bool { return t.Priority != 0 }},

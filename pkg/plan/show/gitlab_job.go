@@ -27,6 +27,7 @@ type gitlabJob struct {
 	Needs         []string         `json:"needs,omitempty"`
 	Variables     map[string]any   `json:"variables,omitempty"`
 	Cache         []gitlabCache    `json:"cache,omitempty"`
+	IDTokens      map[string]any   `json:"id_tokens,omitempty"`
 	Script        []string         `json:"script"`
 	AfterScript   []string         `json:"after_script,omitempty"`
 	AllowFailure  bool             `json:"allow_failure,omitempty"`
@@ -56,7 +57,7 @@ func gitlabOf(p *plan.Plan, t *plan.Task, names map[release.TaskID]string) gitla
 	job := gitlabJob{
 		Stage: t.Stage, Image: t.Image, Tags: append([]string{t.Pool}, t.Tags...), Variables: gitlabVariables(t),
 		AllowFailure: t.SoftFail, Script: gitlabScript(p, t), Retry: gitlabRetries(t.Retry), Artifacts: gitlabOutputs(t),
-		Cache: gitlabCacheOf(t),
+		Cache: gitlabCacheOf(t), IDTokens: gitlabTokens(t),
 	}
 	if t.Cleanup != "" && !slices.Contains(t.SkipPhases, "cleanup") {
 		job.AfterScript = []string{gitlabPhase(t, t.Cleanup, nil)}
@@ -73,6 +74,15 @@ func gitlabOf(p *plan.Plan, t *plan.Task, names map[release.TaskID]string) gitla
 		job.ResourceGroup = gitlabGroup(t.Concurrency)
 	}
 	return job
+}
+
+// gitlabTokens are the identity tokens that the job asks GitLab for: signed by GitLab, with its claims.
+func gitlabTokens(t *plan.Task) map[string]any {
+	out := map[string]any{}
+	for _, token := range t.Tokens {
+		out[token.Name] = map[string]any{"aud": token.Audience}
+	}
+	return out
 }
 
 func sorted(m map[string]string) []string {

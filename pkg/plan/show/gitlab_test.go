@@ -146,3 +146,19 @@ func TestGitLabPlans(t *testing.T) {
 		checkPipeline(t, pipelineOf(t, b.Bytes()), max(1, len(p.Tasks)))
 	}
 }
+
+// TestGitLabSignsTokens: a job asks GitLab for the tokens that its task asks Sluice for.
+func TestGitLabSignsTokens(t *testing.T) {
+	t.Parallel()
+	doc, comments := gitlab(t, plan.Task{
+		ID: "deploy", Name: "deploy", Stage: "build-1", Pool: "linux", Run: "true",
+		Tokens: []plan.IDToken{{Name: "CLOUD", Audience: []string{"https://cloud.test"}}, {Name: "VAULT", Audience: []string{"a", "b"}}},
+	})
+	want := map[string]any{"CLOUD": map[string]any{"aud": []any{"https://cloud.test"}}, "VAULT": map[string]any{"aud": []any{"a", "b"}}}
+	if diff := cmp.Diff(want, doc["deploy"].(map[string]any)["id_tokens"]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !strings.Contains(comments, "identity tokens are signed by GitLab, with its own claims, for deploy") {
+		t.Errorf("the comments are\n%s", comments)
+	}
+}

@@ -498,7 +498,11 @@ type RunPlanned struct {
 	// A newer run of the same branch or pull request ends this one.
 	Supersede bool `protobuf:"varint,13,opt,name=supersede,proto3" json:"supersede,omitempty"`
 	// Retries of all tasks together; 0 means no limit.
-	RetryBudget   int32 `protobuf:"varint,14,opt,name=retry_budget,json=retryBudget,proto3" json:"retry_budget,omitempty"`
+	RetryBudget int32 `protobuf:"varint,14,opt,name=retry_budget,json=retryBudget,proto3" json:"retry_budget,omitempty"`
+	// Of the change, as the installation judged it: release, trusted or untrusted.
+	Trust string `protobuf:"bytes,15,opt,name=trust,proto3" json:"trust,omitempty"`
+	// Why it is no higher.
+	TrustReason   string `protobuf:"bytes,16,opt,name=trust_reason,json=trustReason,proto3" json:"trust_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -629,6 +633,20 @@ func (x *RunPlanned) GetRetryBudget() int32 {
 		return x.RetryBudget
 	}
 	return 0
+}
+
+func (x *RunPlanned) GetTrust() string {
+	if x != nil {
+		return x.Trust
+	}
+	return ""
+}
+
+func (x *RunPlanned) GetTrustReason() string {
+	if x != nil {
+		return x.TrustReason
+	}
+	return ""
 }
 
 // TargetName names a target and its kind.
@@ -997,6 +1015,122 @@ func (x *RunFinished) GetReason() string {
 	return ""
 }
 
+// RunPermissionRequested says that a run of an untrusted change waits until somebody who may lets it run. It is bound to
+// the run, and so to the commit: the next commit asks again.
+type RunPermissionRequested struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Change *Change                `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
+	// Why the change is untrusted.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunPermissionRequested) Reset() {
+	*x = RunPermissionRequested{}
+	mi := &file_sluice_v1_change_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunPermissionRequested) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunPermissionRequested) ProtoMessage() {}
+
+func (x *RunPermissionRequested) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_change_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunPermissionRequested.ProtoReflect.Descriptor instead.
+func (*RunPermissionRequested) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_change_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RunPermissionRequested) GetChange() *Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *RunPermissionRequested) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// RunPermitted says that somebody lets a run of an untrusted change run. It stays untrusted.
+type RunPermitted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Note          string                 `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunPermitted) Reset() {
+	*x = RunPermitted{}
+	mi := &file_sluice_v1_change_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunPermitted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunPermitted) ProtoMessage() {}
+
+func (x *RunPermitted) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_change_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunPermitted.ProtoReflect.Descriptor instead.
+func (*RunPermitted) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_change_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RunPermitted) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *RunPermitted) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RunPermitted) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 var File_sluice_v1_change_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_change_proto_rawDesc = "" +
@@ -1045,7 +1179,7 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\";\n" +
 	"\rChangeIgnored\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc8\x03\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x81\x04\n" +
 	"\n" +
 	"RunPlanned\x12)\n" +
 	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\x12\x12\n" +
@@ -1064,7 +1198,9 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\n" +
 	"keep_going\x18\f \x01(\bR\tkeepGoing\x12\x1c\n" +
 	"\tsupersede\x18\r \x01(\bR\tsupersede\x12!\n" +
-	"\fretry_budget\x18\x0e \x01(\x05R\vretryBudget\"4\n" +
+	"\fretry_budget\x18\x0e \x01(\x05R\vretryBudget\x12\x14\n" +
+	"\x05trust\x18\x0f \x01(\tR\x05trust\x12!\n" +
+	"\ftrust_reason\x18\x10 \x01(\tR\vtrustReason\"4\n" +
 	"\n" +
 	"TargetName\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -1089,7 +1225,14 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\vRunFinished\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x05R\x05round\x12\x18\n" +
 	"\aoutcome\x18\x02 \x01(\tR\aoutcome\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reasonB5Z3github.com/sluiceci/sluice/proto/sluice/v1;sluicev1b\x06proto3"
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"[\n" +
+	"\x16RunPermissionRequested\x12)\n" +
+	"\x06change\x18\x01 \x01(\v2\x11.sluice.v1.ChangeR\x06change\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"L\n" +
+	"\fRunPermitted\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\tR\arequest\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04noteB5Z3github.com/sluiceci/sluice/proto/sluice/v1;sluicev1b\x06proto3"
 
 var (
 	file_sluice_v1_change_proto_rawDescOnce sync.Once
@@ -1103,36 +1246,39 @@ func file_sluice_v1_change_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_change_proto_rawDescData
 }
 
-var file_sluice_v1_change_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_sluice_v1_change_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_sluice_v1_change_proto_goTypes = []any{
-	(*Change)(nil),                // 0: sluice.v1.Change
-	(*ReleasePolicy)(nil),         // 1: sluice.v1.ReleasePolicy
-	(*ChangeReceived)(nil),        // 2: sluice.v1.ChangeReceived
-	(*ChangeIgnored)(nil),         // 3: sluice.v1.ChangeIgnored
-	(*RunPlanned)(nil),            // 4: sluice.v1.RunPlanned
-	(*TargetName)(nil),            // 5: sluice.v1.TargetName
-	(*RunRejected)(nil),           // 6: sluice.v1.RunRejected
-	(*Problem)(nil),               // 7: sluice.v1.Problem
-	(*RunCancelRequested)(nil),    // 8: sluice.v1.RunCancelRequested
-	(*RunRetryRequested)(nil),     // 9: sluice.v1.RunRetryRequested
-	(*RunFinished)(nil),           // 10: sluice.v1.RunFinished
-	nil,                           // 11: sluice.v1.Change.ParametersEntry
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*Change)(nil),                 // 0: sluice.v1.Change
+	(*ReleasePolicy)(nil),          // 1: sluice.v1.ReleasePolicy
+	(*ChangeReceived)(nil),         // 2: sluice.v1.ChangeReceived
+	(*ChangeIgnored)(nil),          // 3: sluice.v1.ChangeIgnored
+	(*RunPlanned)(nil),             // 4: sluice.v1.RunPlanned
+	(*TargetName)(nil),             // 5: sluice.v1.TargetName
+	(*RunRejected)(nil),            // 6: sluice.v1.RunRejected
+	(*Problem)(nil),                // 7: sluice.v1.Problem
+	(*RunCancelRequested)(nil),     // 8: sluice.v1.RunCancelRequested
+	(*RunRetryRequested)(nil),      // 9: sluice.v1.RunRetryRequested
+	(*RunFinished)(nil),            // 10: sluice.v1.RunFinished
+	(*RunPermissionRequested)(nil), // 11: sluice.v1.RunPermissionRequested
+	(*RunPermitted)(nil),           // 12: sluice.v1.RunPermitted
+	nil,                            // 13: sluice.v1.Change.ParametersEntry
+	(*timestamppb.Timestamp)(nil),  // 14: google.protobuf.Timestamp
 }
 var file_sluice_v1_change_proto_depIdxs = []int32{
-	12, // 0: sluice.v1.Change.at:type_name -> google.protobuf.Timestamp
-	11, // 1: sluice.v1.Change.parameters:type_name -> sluice.v1.Change.ParametersEntry
+	14, // 0: sluice.v1.Change.at:type_name -> google.protobuf.Timestamp
+	13, // 1: sluice.v1.Change.parameters:type_name -> sluice.v1.Change.ParametersEntry
 	0,  // 2: sluice.v1.ChangeReceived.change:type_name -> sluice.v1.Change
 	0,  // 3: sluice.v1.RunPlanned.change:type_name -> sluice.v1.Change
 	1,  // 4: sluice.v1.RunPlanned.release:type_name -> sluice.v1.ReleasePolicy
 	5,  // 5: sluice.v1.RunPlanned.targets:type_name -> sluice.v1.TargetName
 	0,  // 6: sluice.v1.RunRejected.change:type_name -> sluice.v1.Change
 	7,  // 7: sluice.v1.RunRejected.problems:type_name -> sluice.v1.Problem
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	0,  // 8: sluice.v1.RunPermissionRequested.change:type_name -> sluice.v1.Change
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_change_proto_init() }
@@ -1146,7 +1292,7 @@ func file_sluice_v1_change_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_change_proto_rawDesc), len(file_sluice_v1_change_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

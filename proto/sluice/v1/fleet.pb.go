@@ -38,7 +38,9 @@ type ExecutorHeartbeat struct {
 	// Why it takes no more.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The last one: it ends.
-	Gone          bool `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
+	Gone bool `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
+	// What commands are held back by; nothing while the driver is not open.
+	Isolation     *Isolation `protobuf:"bytes,10,opt,name=isolation,proto3" json:"isolation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -129,6 +131,132 @@ func (x *ExecutorHeartbeat) GetGone() bool {
 	return false
 }
 
+func (x *ExecutorHeartbeat) GetIsolation() *Isolation {
+	if x != nil {
+		return x.Isolation
+	}
+	return nil
+}
+
+// Isolation is what the place where an executor runs commands holds them back by.
+type Isolation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// User, pid, mount, ipc, network, memory, pids, cpu, kill.
+	Held []string `protobuf:"bytes,1,rep,name=held,proto3" json:"held,omitempty"`
+	// What its machine cannot give, with the reason.
+	Missing []string `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"`
+	// Why no untrusted change runs there; empty where one can.
+	Refusal       string `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Isolation) Reset() {
+	*x = Isolation{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Isolation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Isolation) ProtoMessage() {}
+
+func (x *Isolation) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Isolation.ProtoReflect.Descriptor instead.
+func (*Isolation) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Isolation) GetHeld() []string {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *Isolation) GetMissing() []string {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+func (x *Isolation) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
+// SchedulerHeartbeat is what a scheduler says to itself through the bus: as long as it comes back, silence of others is
+// theirs. It is no fact: each replaces the one before.
+type SchedulerHeartbeat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Instance: a new one at each start.
+	Scheduler     string `protobuf:"bytes,1,opt,name=scheduler,proto3" json:"scheduler,omitempty"`
+	Number        int64  `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SchedulerHeartbeat) Reset() {
+	*x = SchedulerHeartbeat{}
+	mi := &file_sluice_v1_fleet_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SchedulerHeartbeat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SchedulerHeartbeat) ProtoMessage() {}
+
+func (x *SchedulerHeartbeat) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_fleet_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SchedulerHeartbeat.ProtoReflect.Descriptor instead.
+func (*SchedulerHeartbeat) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SchedulerHeartbeat) GetScheduler() string {
+	if x != nil {
+		return x.Scheduler
+	}
+	return ""
+}
+
+func (x *SchedulerHeartbeat) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // AttemptRef names an attempt.
 type AttemptRef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -141,7 +269,7 @@ type AttemptRef struct {
 
 func (x *AttemptRef) Reset() {
 	*x = AttemptRef{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[1]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -153,7 +281,7 @@ func (x *AttemptRef) String() string {
 func (*AttemptRef) ProtoMessage() {}
 
 func (x *AttemptRef) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[1]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -166,7 +294,7 @@ func (x *AttemptRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRef.ProtoReflect.Descriptor instead.
 func (*AttemptRef) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{1}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AttemptRef) GetRun() string {
@@ -204,7 +332,7 @@ type PoolDrainRequested struct {
 
 func (x *PoolDrainRequested) Reset() {
 	*x = PoolDrainRequested{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[2]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +344,7 @@ func (x *PoolDrainRequested) String() string {
 func (*PoolDrainRequested) ProtoMessage() {}
 
 func (x *PoolDrainRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[2]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,7 +357,7 @@ func (x *PoolDrainRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolDrainRequested.ProtoReflect.Descriptor instead.
 func (*PoolDrainRequested) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{2}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PoolDrainRequested) GetRequest() string {
@@ -282,7 +410,7 @@ type ExecutorDraining struct {
 
 func (x *ExecutorDraining) Reset() {
 	*x = ExecutorDraining{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[3]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -294,7 +422,7 @@ func (x *ExecutorDraining) String() string {
 func (*ExecutorDraining) ProtoMessage() {}
 
 func (x *ExecutorDraining) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[3]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -307,7 +435,7 @@ func (x *ExecutorDraining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorDraining.ProtoReflect.Descriptor instead.
 func (*ExecutorDraining) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{3}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ExecutorDraining) GetPool() string {
@@ -365,7 +493,7 @@ type LimitSet struct {
 
 func (x *LimitSet) Reset() {
 	*x = LimitSet{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[4]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -377,7 +505,7 @@ func (x *LimitSet) String() string {
 func (*LimitSet) ProtoMessage() {}
 
 func (x *LimitSet) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[4]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -390,7 +518,7 @@ func (x *LimitSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitSet.ProtoReflect.Descriptor instead.
 func (*LimitSet) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{4}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LimitSet) GetRequest() string {
@@ -475,7 +603,7 @@ type PlaceRegistered struct {
 
 func (x *PlaceRegistered) Reset() {
 	*x = PlaceRegistered{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[5]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -487,7 +615,7 @@ func (x *PlaceRegistered) String() string {
 func (*PlaceRegistered) ProtoMessage() {}
 
 func (x *PlaceRegistered) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[5]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -500,7 +628,7 @@ func (x *PlaceRegistered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRegistered.ProtoReflect.Descriptor instead.
 func (*PlaceRegistered) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PlaceRegistered) GetProvider() string {
@@ -592,7 +720,7 @@ type PlaceChanged struct {
 
 func (x *PlaceChanged) Reset() {
 	*x = PlaceChanged{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[6]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -604,7 +732,7 @@ func (x *PlaceChanged) String() string {
 func (*PlaceChanged) ProtoMessage() {}
 
 func (x *PlaceChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[6]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -617,7 +745,7 @@ func (x *PlaceChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceChanged.ProtoReflect.Descriptor instead.
 func (*PlaceChanged) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PlaceChanged) GetProvider() string {
@@ -684,7 +812,7 @@ type PlaceDrainRequested struct {
 
 func (x *PlaceDrainRequested) Reset() {
 	*x = PlaceDrainRequested{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[7]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +824,7 @@ func (x *PlaceDrainRequested) String() string {
 func (*PlaceDrainRequested) ProtoMessage() {}
 
 func (x *PlaceDrainRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[7]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +837,7 @@ func (x *PlaceDrainRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceDrainRequested.ProtoReflect.Descriptor instead.
 func (*PlaceDrainRequested) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PlaceDrainRequested) GetRequest() string {
@@ -772,7 +900,7 @@ type LeaseGranted struct {
 
 func (x *LeaseGranted) Reset() {
 	*x = LeaseGranted{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[8]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -784,7 +912,7 @@ func (x *LeaseGranted) String() string {
 func (*LeaseGranted) ProtoMessage() {}
 
 func (x *LeaseGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[8]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -797,7 +925,7 @@ func (x *LeaseGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseGranted.ProtoReflect.Descriptor instead.
 func (*LeaseGranted) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LeaseGranted) GetProvider() string {
@@ -864,7 +992,7 @@ type LeaseRenewed struct {
 
 func (x *LeaseRenewed) Reset() {
 	*x = LeaseRenewed{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[9]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1004,7 @@ func (x *LeaseRenewed) String() string {
 func (*LeaseRenewed) ProtoMessage() {}
 
 func (x *LeaseRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[9]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1017,7 @@ func (x *LeaseRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseRenewed.ProtoReflect.Descriptor instead.
 func (*LeaseRenewed) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LeaseRenewed) GetProvider() string {
@@ -943,7 +1071,7 @@ type LeaseEnded struct {
 
 func (x *LeaseEnded) Reset() {
 	*x = LeaseEnded{}
-	mi := &file_sluice_v1_fleet_proto_msgTypes[10]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1083,7 @@ func (x *LeaseEnded) String() string {
 func (*LeaseEnded) ProtoMessage() {}
 
 func (x *LeaseEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_fleet_proto_msgTypes[10]
+	mi := &file_sluice_v1_fleet_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1096,7 @@ func (x *LeaseEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseEnded.ProtoReflect.Descriptor instead.
 func (*LeaseEnded) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{10}
+	return file_sluice_v1_fleet_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LeaseEnded) GetProvider() string {
@@ -1017,7 +1145,7 @@ var File_sluice_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x15sluice/v1/fleet.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\x01\n" +
+	"\x15sluice/v1/fleet.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9a\x02\n" +
 	"\x11ExecutorHeartbeat\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1a\n" +
 	"\bexecutor\x18\x02 \x01(\tR\bexecutor\x12\x12\n" +
@@ -1026,7 +1154,16 @@ const file_sluice_v1_fleet_proto_rawDesc = "" +
 	"\arunning\x18\x05 \x03(\v2\x15.sluice.v1.AttemptRefR\arunning\x12\x1a\n" +
 	"\bdraining\x18\x06 \x01(\bR\bdraining\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x12\n" +
-	"\x04gone\x18\b \x01(\bR\x04gone\"L\n" +
+	"\x04gone\x18\b \x01(\bR\x04gone\x122\n" +
+	"\tisolation\x18\n" +
+	" \x01(\v2\x14.sluice.v1.IsolationR\tisolation\"S\n" +
+	"\tIsolation\x12\x12\n" +
+	"\x04held\x18\x01 \x03(\tR\x04held\x12\x18\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\x12\x18\n" +
+	"\arefusal\x18\x03 \x01(\tR\arefusal\"J\n" +
+	"\x12SchedulerHeartbeat\x12\x1c\n" +
+	"\tscheduler\x18\x01 \x01(\tR\tscheduler\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x03R\x06number\"L\n" +
 	"\n" +
 	"AttemptRef\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
@@ -1115,35 +1252,38 @@ func file_sluice_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_fleet_proto_rawDescData
 }
 
-var file_sluice_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_sluice_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_sluice_v1_fleet_proto_goTypes = []any{
 	(*ExecutorHeartbeat)(nil),     // 0: sluice.v1.ExecutorHeartbeat
-	(*AttemptRef)(nil),            // 1: sluice.v1.AttemptRef
-	(*PoolDrainRequested)(nil),    // 2: sluice.v1.PoolDrainRequested
-	(*ExecutorDraining)(nil),      // 3: sluice.v1.ExecutorDraining
-	(*LimitSet)(nil),              // 4: sluice.v1.LimitSet
-	(*PlaceRegistered)(nil),       // 5: sluice.v1.PlaceRegistered
-	(*PlaceChanged)(nil),          // 6: sluice.v1.PlaceChanged
-	(*PlaceDrainRequested)(nil),   // 7: sluice.v1.PlaceDrainRequested
-	(*LeaseGranted)(nil),          // 8: sluice.v1.LeaseGranted
-	(*LeaseRenewed)(nil),          // 9: sluice.v1.LeaseRenewed
-	(*LeaseEnded)(nil),            // 10: sluice.v1.LeaseEnded
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*Isolation)(nil),             // 1: sluice.v1.Isolation
+	(*SchedulerHeartbeat)(nil),    // 2: sluice.v1.SchedulerHeartbeat
+	(*AttemptRef)(nil),            // 3: sluice.v1.AttemptRef
+	(*PoolDrainRequested)(nil),    // 4: sluice.v1.PoolDrainRequested
+	(*ExecutorDraining)(nil),      // 5: sluice.v1.ExecutorDraining
+	(*LimitSet)(nil),              // 6: sluice.v1.LimitSet
+	(*PlaceRegistered)(nil),       // 7: sluice.v1.PlaceRegistered
+	(*PlaceChanged)(nil),          // 8: sluice.v1.PlaceChanged
+	(*PlaceDrainRequested)(nil),   // 9: sluice.v1.PlaceDrainRequested
+	(*LeaseGranted)(nil),          // 10: sluice.v1.LeaseGranted
+	(*LeaseRenewed)(nil),          // 11: sluice.v1.LeaseRenewed
+	(*LeaseEnded)(nil),            // 12: sluice.v1.LeaseEnded
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_sluice_v1_fleet_proto_depIdxs = []int32{
-	1,  // 0: sluice.v1.ExecutorHeartbeat.running:type_name -> sluice.v1.AttemptRef
-	11, // 1: sluice.v1.ExecutorDraining.deadline:type_name -> google.protobuf.Timestamp
-	1,  // 2: sluice.v1.ExecutorDraining.running:type_name -> sluice.v1.AttemptRef
-	11, // 3: sluice.v1.PlaceChanged.until:type_name -> google.protobuf.Timestamp
-	1,  // 4: sluice.v1.LeaseGranted.holder:type_name -> sluice.v1.AttemptRef
-	11, // 5: sluice.v1.LeaseGranted.until:type_name -> google.protobuf.Timestamp
-	11, // 6: sluice.v1.LeaseRenewed.until:type_name -> google.protobuf.Timestamp
-	1,  // 7: sluice.v1.LeaseEnded.holder:type_name -> sluice.v1.AttemptRef
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	3,  // 0: sluice.v1.ExecutorHeartbeat.running:type_name -> sluice.v1.AttemptRef
+	1,  // 1: sluice.v1.ExecutorHeartbeat.isolation:type_name -> sluice.v1.Isolation
+	13, // 2: sluice.v1.ExecutorDraining.deadline:type_name -> google.protobuf.Timestamp
+	3,  // 3: sluice.v1.ExecutorDraining.running:type_name -> sluice.v1.AttemptRef
+	13, // 4: sluice.v1.PlaceChanged.until:type_name -> google.protobuf.Timestamp
+	3,  // 5: sluice.v1.LeaseGranted.holder:type_name -> sluice.v1.AttemptRef
+	13, // 6: sluice.v1.LeaseGranted.until:type_name -> google.protobuf.Timestamp
+	13, // 7: sluice.v1.LeaseRenewed.until:type_name -> google.protobuf.Timestamp
+	3,  // 8: sluice.v1.LeaseEnded.holder:type_name -> sluice.v1.AttemptRef
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_fleet_proto_init() }
@@ -1157,7 +1297,7 @@ func file_sluice_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_fleet_proto_rawDesc), len(file_sluice_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

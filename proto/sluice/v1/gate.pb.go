@@ -9,6 +9,7 @@ package sluicev1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -371,11 +372,13 @@ func (x *GateClosed) GetReason() string {
 	return ""
 }
 
-// GateApproved says that a person approves the release.
+// GateApproved says that a person approves the release of a candidate. Another candidate needs another approval.
 type GateApproved struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	By            string                 `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
-	Note          string                 `protobuf:"bytes,2,opt,name=note,proto3" json:"note,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	By    string                 `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	Note  string                 `protobuf:"bytes,2,opt,name=note,proto3" json:"note,omitempty"`
+	// Id of the candidate that was approved.
+	Candidate     string `protobuf:"bytes,3,opt,name=candidate,proto3" json:"candidate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -424,19 +427,110 @@ func (x *GateApproved) GetNote() string {
 	return ""
 }
 
-// GateHeld keeps the gate from opening until GateResumed.
+func (x *GateApproved) GetCandidate() string {
+	if x != nil {
+		return x.Candidate
+	}
+	return ""
+}
+
+// EnvironmentApproved says that a reviewer lets a run use a protected environment. Its publications are of the candidate that
+// the reviewer saw: another candidate needs another approval.
+type EnvironmentApproved struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Environment string                 `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
+	// Subject, as the installation names reviewers.
+	Reviewer string `protobuf:"bytes,2,opt,name=reviewer,proto3" json:"reviewer,omitempty"`
+	// The reviewer's name for people.
+	By   string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Note string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	// Id of the candidate that there was; empty before there is one.
+	Candidate     string `protobuf:"bytes,5,opt,name=candidate,proto3" json:"candidate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnvironmentApproved) Reset() {
+	*x = EnvironmentApproved{}
+	mi := &file_sluice_v1_gate_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnvironmentApproved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnvironmentApproved) ProtoMessage() {}
+
+func (x *EnvironmentApproved) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_gate_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnvironmentApproved.ProtoReflect.Descriptor instead.
+func (*EnvironmentApproved) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *EnvironmentApproved) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
+	}
+	return ""
+}
+
+func (x *EnvironmentApproved) GetReviewer() string {
+	if x != nil {
+		return x.Reviewer
+	}
+	return ""
+}
+
+func (x *EnvironmentApproved) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *EnvironmentApproved) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *EnvironmentApproved) GetCandidate() string {
+	if x != nil {
+		return x.Candidate
+	}
+	return ""
+}
+
+// GateHeld keeps the gate from opening until GateResumed. A gate that has opened stays open, but no commit to a target
+// begins.
 type GateHeld struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Request       string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
-	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Request string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	By      string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Reason  string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Only the commit to this target waits; the gate may open.
+	Before        string `protobuf:"bytes,4,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GateHeld) Reset() {
 	*x = GateHeld{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[6]
+	mi := &file_sluice_v1_gate_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -448,7 +542,7 @@ func (x *GateHeld) String() string {
 func (*GateHeld) ProtoMessage() {}
 
 func (x *GateHeld) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[6]
+	mi := &file_sluice_v1_gate_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -461,7 +555,7 @@ func (x *GateHeld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateHeld.ProtoReflect.Descriptor instead.
 func (*GateHeld) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GateHeld) GetRequest() string {
@@ -485,6 +579,13 @@ func (x *GateHeld) GetReason() string {
 	return ""
 }
 
+func (x *GateHeld) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
 // GateResumed lifts every hold given before it.
 type GateResumed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -496,7 +597,7 @@ type GateResumed struct {
 
 func (x *GateResumed) Reset() {
 	*x = GateResumed{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[7]
+	mi := &file_sluice_v1_gate_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -508,7 +609,7 @@ func (x *GateResumed) String() string {
 func (*GateResumed) ProtoMessage() {}
 
 func (x *GateResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[7]
+	mi := &file_sluice_v1_gate_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -521,7 +622,7 @@ func (x *GateResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateResumed.ProtoReflect.Descriptor instead.
 func (*GateResumed) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GateResumed) GetRequest() string {
@@ -549,16 +650,14 @@ type PublicationRequested struct {
 	Round int32  `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"`
 	Plan  string `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Candidate.
-	Blob string `protobuf:"bytes,6,opt,name=blob,proto3" json:"blob,omitempty"`
-	// Names that a run has taken which was planned later. Where they may move they stay with it.
-	Leave         []string `protobuf:"bytes,7,rep,name=leave,proto3" json:"leave,omitempty"`
+	Blob          string `protobuf:"bytes,6,opt,name=blob,proto3" json:"blob,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PublicationRequested) Reset() {
 	*x = PublicationRequested{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[8]
+	mi := &file_sluice_v1_gate_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -570,7 +669,7 @@ func (x *PublicationRequested) String() string {
 func (*PublicationRequested) ProtoMessage() {}
 
 func (x *PublicationRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[8]
+	mi := &file_sluice_v1_gate_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -583,7 +682,7 @@ func (x *PublicationRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublicationRequested.ProtoReflect.Descriptor instead.
 func (*PublicationRequested) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PublicationRequested) GetTarget() string {
@@ -628,29 +727,24 @@ func (x *PublicationRequested) GetBlob() string {
 	return ""
 }
 
-func (x *PublicationRequested) GetLeave() []string {
-	if x != nil {
-		return x.Leave
-	}
-	return nil
-}
-
 // PublicationAdvanced says that a target has reached a state.
 type PublicationAdvanced struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Target        string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	Round         int32                  `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"`
-	Files         []*PublishedFile       `protobuf:"bytes,5,rep,name=files,proto3" json:"files,omitempty"`
-	Detail        string                 `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Target string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	Kind   string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	State  string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Round  int32                  `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"`
+	Files  []*PublishedFile       `protobuf:"bytes,5,rep,name=files,proto3" json:"files,omitempty"`
+	Detail string                 `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Shared are names that only one release writes at a time: tags, projects of an index, the list of versions of an artifact.
+	Shared        []string `protobuf:"bytes,7,rep,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PublicationAdvanced) Reset() {
 	*x = PublicationAdvanced{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[9]
+	mi := &file_sluice_v1_gate_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +756,7 @@ func (x *PublicationAdvanced) String() string {
 func (*PublicationAdvanced) ProtoMessage() {}
 
 func (x *PublicationAdvanced) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[9]
+	mi := &file_sluice_v1_gate_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +769,7 @@ func (x *PublicationAdvanced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublicationAdvanced.ProtoReflect.Descriptor instead.
 func (*PublicationAdvanced) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PublicationAdvanced) GetTarget() string {
@@ -720,6 +814,207 @@ func (x *PublicationAdvanced) GetDetail() string {
 	return ""
 }
 
+func (x *PublicationAdvanced) GetShared() []string {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
+// PublicationDelayed says that a step of a target waits, and for what. It is said now and then while the wait goes on, for
+// people: nothing follows from it.
+type PublicationDelayed struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Target string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	Kind   string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Not reached yet.
+	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Round int32  `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"`
+	// How often.
+	Tried int32 `protobuf:"varint,5,opt,name=tried,proto3" json:"tried,omitempty"`
+	// The last error, or what it waits for.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// It is tried again.
+	Next *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=next,proto3" json:"next,omitempty"`
+	// When it is given up.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PublicationDelayed) Reset() {
+	*x = PublicationDelayed{}
+	mi := &file_sluice_v1_gate_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PublicationDelayed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PublicationDelayed) ProtoMessage() {}
+
+func (x *PublicationDelayed) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_gate_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PublicationDelayed.ProtoReflect.Descriptor instead.
+func (*PublicationDelayed) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *PublicationDelayed) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *PublicationDelayed) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *PublicationDelayed) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *PublicationDelayed) GetRound() int32 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *PublicationDelayed) GetTried() int32 {
+	if x != nil {
+		return x.Tried
+	}
+	return 0
+}
+
+func (x *PublicationDelayed) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PublicationDelayed) GetNext() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *PublicationDelayed) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+// PublicationChecked says what a target answered before it was asked to take anything: when the candidate was assembled, so
+// that a name that is taken is known before the tests have run. The gate does not wait for it.
+type PublicationChecked struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Target string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	Kind   string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Round  int32                  `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	// Kind of the error; empty when the target can take the candidate.
+	Fault         string           `protobuf:"bytes,4,opt,name=fault,proto3" json:"fault,omitempty"`
+	Reason        string           `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	Files         []*PublishedFile `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PublicationChecked) Reset() {
+	*x = PublicationChecked{}
+	mi := &file_sluice_v1_gate_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PublicationChecked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PublicationChecked) ProtoMessage() {}
+
+func (x *PublicationChecked) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_gate_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PublicationChecked.ProtoReflect.Descriptor instead.
+func (*PublicationChecked) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *PublicationChecked) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *PublicationChecked) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *PublicationChecked) GetRound() int32 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *PublicationChecked) GetFault() string {
+	if x != nil {
+		return x.Fault
+	}
+	return ""
+}
+
+func (x *PublicationChecked) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PublicationChecked) GetFiles() []*PublishedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
 // PublishedFile is a file of a target.
 type PublishedFile struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -734,7 +1029,7 @@ type PublishedFile struct {
 
 func (x *PublishedFile) Reset() {
 	*x = PublishedFile{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[10]
+	mi := &file_sluice_v1_gate_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +1041,7 @@ func (x *PublishedFile) String() string {
 func (*PublishedFile) ProtoMessage() {}
 
 func (x *PublishedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[10]
+	mi := &file_sluice_v1_gate_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +1054,7 @@ func (x *PublishedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishedFile.ProtoReflect.Descriptor instead.
 func (*PublishedFile) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{10}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PublishedFile) GetName() string {
@@ -807,7 +1102,7 @@ type PublicationFailed struct {
 
 func (x *PublicationFailed) Reset() {
 	*x = PublicationFailed{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[11]
+	mi := &file_sluice_v1_gate_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +1114,7 @@ func (x *PublicationFailed) String() string {
 func (*PublicationFailed) ProtoMessage() {}
 
 func (x *PublicationFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[11]
+	mi := &file_sluice_v1_gate_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +1127,7 @@ func (x *PublicationFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublicationFailed.ProtoReflect.Descriptor instead.
 func (*PublicationFailed) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{11}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PublicationFailed) GetTarget() string {
@@ -888,7 +1183,7 @@ type PublicationRetryRequested struct {
 
 func (x *PublicationRetryRequested) Reset() {
 	*x = PublicationRetryRequested{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[12]
+	mi := &file_sluice_v1_gate_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1195,7 @@ func (x *PublicationRetryRequested) String() string {
 func (*PublicationRetryRequested) ProtoMessage() {}
 
 func (x *PublicationRetryRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[12]
+	mi := &file_sluice_v1_gate_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1208,7 @@ func (x *PublicationRetryRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublicationRetryRequested.ProtoReflect.Descriptor instead.
 func (*PublicationRetryRequested) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{12}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PublicationRetryRequested) GetRequest() string {
@@ -942,7 +1237,7 @@ type ReleasePublished struct {
 
 func (x *ReleasePublished) Reset() {
 	*x = ReleasePublished{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[13]
+	mi := &file_sluice_v1_gate_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1249,7 @@ func (x *ReleasePublished) String() string {
 func (*ReleasePublished) ProtoMessage() {}
 
 func (x *ReleasePublished) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[13]
+	mi := &file_sluice_v1_gate_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1262,7 @@ func (x *ReleasePublished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePublished.ProtoReflect.Descriptor instead.
 func (*ReleasePublished) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{13}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReleasePublished) GetRound() int32 {
@@ -1002,7 +1297,7 @@ type ReleaseFailed struct {
 
 func (x *ReleaseFailed) Reset() {
 	*x = ReleaseFailed{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[14]
+	mi := &file_sluice_v1_gate_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1309,7 @@ func (x *ReleaseFailed) String() string {
 func (*ReleaseFailed) ProtoMessage() {}
 
 func (x *ReleaseFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[14]
+	mi := &file_sluice_v1_gate_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1322,7 @@ func (x *ReleaseFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseFailed.ProtoReflect.Descriptor instead.
 func (*ReleaseFailed) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{14}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReleaseFailed) GetRound() int32 {
@@ -1063,7 +1358,7 @@ type ArtifactExported struct {
 
 func (x *ArtifactExported) Reset() {
 	*x = ArtifactExported{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[15]
+	mi := &file_sluice_v1_gate_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1370,7 @@ func (x *ArtifactExported) String() string {
 func (*ArtifactExported) ProtoMessage() {}
 
 func (x *ArtifactExported) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[15]
+	mi := &file_sluice_v1_gate_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1383,7 @@ func (x *ArtifactExported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactExported.ProtoReflect.Descriptor instead.
 func (*ArtifactExported) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{15}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ArtifactExported) GetDestination() string {
@@ -1144,7 +1439,7 @@ var File_sluice_v1_gate_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_gate_proto_rawDesc = "" +
 	"\n" +
-	"\x14sluice/v1/gate.proto\x12\tsluice.v1\x1a\x16sluice/v1/change.proto\"_\n" +
+	"\x14sluice/v1/gate.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16sluice/v1/change.proto\"_\n" +
 	"\tCondition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03met\x18\x02 \x01(\bR\x03met\x12\x14\n" +
@@ -1175,32 +1470,56 @@ const file_sluice_v1_gate_proto_rawDesc = "" +
 	"\n" +
 	"conditions\x18\x02 \x03(\v2\x14.sluice.v1.ConditionR\n" +
 	"conditions\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"2\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"P\n" +
 	"\fGateApproved\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x12\n" +
-	"\x04note\x18\x02 \x01(\tR\x04note\"L\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\x12\x1c\n" +
+	"\tcandidate\x18\x03 \x01(\tR\tcandidate\"\x95\x01\n" +
+	"\x13EnvironmentApproved\x12 \n" +
+	"\venvironment\x18\x01 \x01(\tR\venvironment\x12\x1a\n" +
+	"\breviewer\x18\x02 \x01(\tR\breviewer\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\x12\x1c\n" +
+	"\tcandidate\x18\x05 \x01(\tR\tcandidate\"d\n" +
 	"\bGateHeld\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"7\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06before\x18\x04 \x01(\tR\x06before\"7\n" +
 	"\vGateResumed\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"\xac\x01\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\x96\x01\n" +
 	"\x14PublicationRequested\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
 	"\x05round\x18\x04 \x01(\x05R\x05round\x12\x12\n" +
 	"\x04plan\x18\x05 \x01(\tR\x04plan\x12\x12\n" +
-	"\x04blob\x18\x06 \x01(\tR\x04blob\x12\x14\n" +
-	"\x05leave\x18\a \x03(\tR\x05leave\"\xb5\x01\n" +
+	"\x04blob\x18\x06 \x01(\tR\x04blob\"\xcd\x01\n" +
 	"\x13PublicationAdvanced\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
 	"\x05round\x18\x04 \x01(\x05R\x05round\x12.\n" +
 	"\x05files\x18\x05 \x03(\v2\x18.sluice.v1.PublishedFileR\x05files\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail\"g\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06shared\x18\a \x03(\tR\x06shared\"\xfc\x01\n" +
+	"\x12PublicationDelayed\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
+	"\x05round\x18\x04 \x01(\x05R\x05round\x12\x14\n" +
+	"\x05tried\x18\x05 \x01(\x05R\x05tried\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12.\n" +
+	"\x04next\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x04next\x120\n" +
+	"\x05until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xb4\x01\n" +
+	"\x12PublicationChecked\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05round\x18\x03 \x01(\x05R\x05round\x12\x14\n" +
+	"\x05fault\x18\x04 \x01(\tR\x05fault\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12.\n" +
+	"\x05files\x18\x06 \x03(\v2\x18.sluice.v1.PublishedFileR\x05files\"g\n" +
 	"\rPublishedFile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x10\n" +
@@ -1244,7 +1563,7 @@ func file_sluice_v1_gate_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_gate_proto_rawDescData
 }
 
-var file_sluice_v1_gate_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_sluice_v1_gate_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_sluice_v1_gate_proto_goTypes = []any{
 	(*Condition)(nil),                 // 0: sluice.v1.Condition
 	(*CandidateAssembled)(nil),        // 1: sluice.v1.CandidateAssembled
@@ -1252,28 +1571,35 @@ var file_sluice_v1_gate_proto_goTypes = []any{
 	(*GateOpened)(nil),                // 3: sluice.v1.GateOpened
 	(*GateClosed)(nil),                // 4: sluice.v1.GateClosed
 	(*GateApproved)(nil),              // 5: sluice.v1.GateApproved
-	(*GateHeld)(nil),                  // 6: sluice.v1.GateHeld
-	(*GateResumed)(nil),               // 7: sluice.v1.GateResumed
-	(*PublicationRequested)(nil),      // 8: sluice.v1.PublicationRequested
-	(*PublicationAdvanced)(nil),       // 9: sluice.v1.PublicationAdvanced
-	(*PublishedFile)(nil),             // 10: sluice.v1.PublishedFile
-	(*PublicationFailed)(nil),         // 11: sluice.v1.PublicationFailed
-	(*PublicationRetryRequested)(nil), // 12: sluice.v1.PublicationRetryRequested
-	(*ReleasePublished)(nil),          // 13: sluice.v1.ReleasePublished
-	(*ReleaseFailed)(nil),             // 14: sluice.v1.ReleaseFailed
-	(*ArtifactExported)(nil),          // 15: sluice.v1.ArtifactExported
-	(*TargetName)(nil),                // 16: sluice.v1.TargetName
+	(*EnvironmentApproved)(nil),       // 6: sluice.v1.EnvironmentApproved
+	(*GateHeld)(nil),                  // 7: sluice.v1.GateHeld
+	(*GateResumed)(nil),               // 8: sluice.v1.GateResumed
+	(*PublicationRequested)(nil),      // 9: sluice.v1.PublicationRequested
+	(*PublicationAdvanced)(nil),       // 10: sluice.v1.PublicationAdvanced
+	(*PublicationDelayed)(nil),        // 11: sluice.v1.PublicationDelayed
+	(*PublicationChecked)(nil),        // 12: sluice.v1.PublicationChecked
+	(*PublishedFile)(nil),             // 13: sluice.v1.PublishedFile
+	(*PublicationFailed)(nil),         // 14: sluice.v1.PublicationFailed
+	(*PublicationRetryRequested)(nil), // 15: sluice.v1.PublicationRetryRequested
+	(*ReleasePublished)(nil),          // 16: sluice.v1.ReleasePublished
+	(*ReleaseFailed)(nil),             // 17: sluice.v1.ReleaseFailed
+	(*ArtifactExported)(nil),          // 18: sluice.v1.ArtifactExported
+	(*timestamppb.Timestamp)(nil),     // 19: google.protobuf.Timestamp
+	(*TargetName)(nil),                // 20: sluice.v1.TargetName
 }
 var file_sluice_v1_gate_proto_depIdxs = []int32{
 	0,  // 0: sluice.v1.GateOpened.conditions:type_name -> sluice.v1.Condition
 	0,  // 1: sluice.v1.GateClosed.conditions:type_name -> sluice.v1.Condition
-	10, // 2: sluice.v1.PublicationAdvanced.files:type_name -> sluice.v1.PublishedFile
-	16, // 3: sluice.v1.ReleasePublished.targets:type_name -> sluice.v1.TargetName
-	4,  // [4:4] is the sub-list for method output_type
-	4,  // [4:4] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	13, // 2: sluice.v1.PublicationAdvanced.files:type_name -> sluice.v1.PublishedFile
+	19, // 3: sluice.v1.PublicationDelayed.next:type_name -> google.protobuf.Timestamp
+	19, // 4: sluice.v1.PublicationDelayed.until:type_name -> google.protobuf.Timestamp
+	13, // 5: sluice.v1.PublicationChecked.files:type_name -> sluice.v1.PublishedFile
+	20, // 6: sluice.v1.ReleasePublished.targets:type_name -> sluice.v1.TargetName
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_gate_proto_init() }
@@ -1288,7 +1614,7 @@ func file_sluice_v1_gate_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_gate_proto_rawDesc), len(file_sluice_v1_gate_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -115,7 +115,9 @@ type Timeouts struct {
 	Command *durationpb.Duration `protobuf:"bytes,3,opt,name=command,proto3" json:"command,omitempty"`
 	Cleanup *durationpb.Duration `protobuf:"bytes,4,opt,name=cleanup,proto3" json:"cleanup,omitempty"`
 	// Until every node of its lease is ready.
-	Nodes         *durationpb.Duration `protobuf:"bytes,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes *durationpb.Duration `protobuf:"bytes,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Without a sign of life of its executor, until the attempt counts as lost.
+	Disconnect    *durationpb.Duration `protobuf:"bytes,6,opt,name=disconnect,proto3" json:"disconnect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,6 +183,13 @@ func (x *Timeouts) GetCleanup() *durationpb.Duration {
 func (x *Timeouts) GetNodes() *durationpb.Duration {
 	if x != nil {
 		return x.Nodes
+	}
+	return nil
+}
+
+func (x *Timeouts) GetDisconnect() *durationpb.Duration {
+	if x != nil {
+		return x.Disconnect
 	}
 	return nil
 }
@@ -278,8 +287,12 @@ type TaskRequested struct {
 	// Concurrency group: attempts in it at once are limited.
 	Group string `protobuf:"bytes,14,opt,name=group,proto3" json:"group,omitempty"`
 	// As the definition says; a limit that was set since counts.
-	GroupLimit    int32         `protobuf:"varint,15,opt,name=group_limit,json=groupLimit,proto3" json:"group_limit,omitempty"`
-	Lease         *LeaseRequest `protobuf:"bytes,16,opt,name=lease,proto3" json:"lease,omitempty"`
+	GroupLimit int32         `protobuf:"varint,15,opt,name=group_limit,json=groupLimit,proto3" json:"group_limit,omitempty"`
+	Lease      *LeaseRequest `protobuf:"bytes,16,opt,name=lease,proto3" json:"lease,omitempty"`
+	// Of the change: release, trusted or untrusted; empty is untrusted.
+	Trust string `protobuf:"bytes,17,opt,name=trust,proto3" json:"trust,omitempty"`
+	// That the plan puts it in, protected or not.
+	Environment   string `protobuf:"bytes,18,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -424,6 +437,20 @@ func (x *TaskRequested) GetLease() *LeaseRequest {
 		return x.Lease
 	}
 	return nil
+}
+
+func (x *TaskRequested) GetTrust() string {
+	if x != nil {
+		return x.Trust
+	}
+	return ""
+}
+
+func (x *TaskRequested) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
+	}
+	return ""
 }
 
 // LeaseRequest asks for places: machines, clusters, devices. The zero request asks for none.
@@ -665,7 +692,9 @@ type TaskDispatched struct {
 	// The places that it may use.
 	Lease *Lease `protobuf:"bytes,8,opt,name=lease,proto3" json:"lease,omitempty"`
 	// Variants that earlier attempts have measured.
-	Measured      []string `protobuf:"bytes,9,rep,name=measured,proto3" json:"measured,omitempty"`
+	Measured []string `protobuf:"bytes,9,rep,name=measured,proto3" json:"measured,omitempty"`
+	// The protected one that the run was let into; empty for none.
+	Environment   string `protobuf:"bytes,10,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -761,6 +790,13 @@ func (x *TaskDispatched) GetMeasured() []string {
 		return x.Measured
 	}
 	return nil
+}
+
+func (x *TaskDispatched) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
+	}
+	return ""
 }
 
 // Produced are the artifacts that a task left.
@@ -906,14 +942,21 @@ func (x *TaskAwaited) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
-// TaskStarted says that an executor has claimed an attempt. The stream keeps one: whoever said it first runs it.
+// TaskStarted says that an executor has claimed an attempt. The stream keeps one: whoever said it first runs it. The
+// scheduler claims the place of an attempt that it ends before anybody has started it: then nobody ever will.
 type TaskStarted struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Task    string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	Attempt int32                  `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Pool    string                 `protobuf:"bytes,3,opt,name=pool,proto3" json:"pool,omitempty"`
 	// Instance.
-	Executor      string `protobuf:"bytes,4,opt,name=executor,proto3" json:"executor,omitempty"`
+	Executor string `protobuf:"bytes,4,opt,name=executor,proto3" json:"executor,omitempty"`
+	// Why nobody may start it; it is not running then.
+	Refused string `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"`
+	// With refused: what it ends as; none when its task ends with it.
+	Class string `protobuf:"bytes,6,opt,name=class,proto3" json:"class,omitempty"`
+	// With refused: the next attempt is no retry.
+	Withdrawn     bool `protobuf:"varint,7,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -976,6 +1019,27 @@ func (x *TaskStarted) GetExecutor() string {
 	return ""
 }
 
+func (x *TaskStarted) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *TaskStarted) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *TaskStarted) GetWithdrawn() bool {
+	if x != nil {
+		return x.Withdrawn
+	}
+	return false
+}
+
 // TaskFinished says how an attempt ended. The stream keeps one per attempt: a late result of an executor that was
 // declared lost is refused.
 type TaskFinished struct {
@@ -1006,7 +1070,9 @@ type TaskFinished struct {
 	// Its workspace and places are left for a person until then.
 	KeptUntil *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=kept_until,json=keptUntil,proto3" json:"kept_until,omitempty"`
 	// Blob, tar: what it left in $SLUICE_ARTIFACTS, whatever its outcome.
-	Files         string `protobuf:"bytes,20,opt,name=files,proto3" json:"files,omitempty"`
+	Files string `protobuf:"bytes,20,opt,name=files,proto3" json:"files,omitempty"`
+	// By the scheduler, before it was started: the next attempt is no retry.
+	Withdrawn     bool `protobuf:"varint,21,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1179,6 +1245,13 @@ func (x *TaskFinished) GetFiles() string {
 		return x.Files
 	}
 	return ""
+}
+
+func (x *TaskFinished) GetWithdrawn() bool {
+	if x != nil {
+		return x.Withdrawn
+	}
+	return false
 }
 
 // Phase is the time that one phase of an attempt took: prepare, command, collect, cleanup.
@@ -1470,12 +1543,14 @@ func (x *TaskConcluded) GetMoot() bool {
 	return false
 }
 
-// TaskCancelRequested tells the executor that holds an attempt to stop it.
+// TaskCancelRequested tells the executor that holds an attempt to stop it. The pool is the first token of its key, so that
+// each pool hears its own.
 type TaskCancelRequested struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	Attempt       int32                  `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Pool          string                 `protobuf:"bytes,4,opt,name=pool,proto3" json:"pool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1527,6 +1602,13 @@ func (x *TaskCancelRequested) GetAttempt() int32 {
 func (x *TaskCancelRequested) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *TaskCancelRequested) GetPool() string {
+	if x != nil {
+		return x.Pool
 	}
 	return ""
 }
@@ -1713,18 +1795,21 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12-\n" +
 	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12+\n" +
 	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03max\x12\x18\n" +
-	"\abackoff\x18\x05 \x01(\tR\abackoff\"\x8b\x02\n" +
+	"\abackoff\x18\x05 \x01(\tR\abackoff\"\xc6\x02\n" +
 	"\bTimeouts\x12/\n" +
 	"\x05queue\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05queue\x123\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\aprepare\x123\n" +
 	"\acommand\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\acommand\x123\n" +
 	"\acleanup\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\acleanup\x12/\n" +
-	"\x05nodes\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x05nodes\"i\n" +
+	"\x05nodes\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x05nodes\x129\n" +
+	"\n" +
+	"disconnect\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"disconnect\"i\n" +
 	"\tTestCount\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x05R\x05total\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12\x18\n" +
 	"\askipped\x18\x03 \x01(\x05R\askipped\x12\x14\n" +
-	"\x05flaky\x18\x04 \x01(\x05R\x05flaky\"\xae\x04\n" +
+	"\x05flaky\x18\x04 \x01(\x05R\x05flaky\"\xe6\x04\n" +
 	"\rTaskRequested\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -1743,7 +1828,9 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x05group\x18\x0e \x01(\tR\x05group\x12\x1f\n" +
 	"\vgroup_limit\x18\x0f \x01(\x05R\n" +
 	"groupLimit\x12-\n" +
-	"\x05lease\x18\x10 \x01(\v2\x17.sluice.v1.LeaseRequestR\x05lease\x1a<\n" +
+	"\x05lease\x18\x10 \x01(\v2\x17.sluice.v1.LeaseRequestR\x05lease\x12\x14\n" +
+	"\x05trust\x18\x11 \x01(\tR\x05trust\x12 \n" +
+	"\venvironment\x18\x12 \x01(\tR\venvironment\x1a<\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xb3\x01\n" +
@@ -1762,7 +1849,7 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x04Held\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\tR\x05place\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x03R\x05token\x12\x18\n" +
-	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xa0\x02\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xc2\x02\n" +
 	"\x0eTaskDispatched\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -1772,7 +1859,9 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x06inputs\x18\x06 \x03(\v2\x13.sluice.v1.ProducedR\x06inputs\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12&\n" +
 	"\x05lease\x18\b \x01(\v2\x10.sluice.v1.LeaseR\x05lease\x12\x1a\n" +
-	"\bmeasured\x18\t \x03(\tR\bmeasured\"Q\n" +
+	"\bmeasured\x18\t \x03(\tR\bmeasured\x12 \n" +
+	"\venvironment\x18\n" +
+	" \x01(\tR\venvironment\"Q\n" +
 	"\bProduced\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x121\n" +
 	"\tartifacts\x18\x02 \x03(\v2\x13.sluice.v1.ArtifactR\tartifacts\"\xcb\x01\n" +
@@ -1782,12 +1871,15 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x05asked\x18\x03 \x01(\x05R\x05asked\x12\x16\n" +
 	"\x06answer\x18\x04 \x01(\tR\x06answer\x12.\n" +
 	"\x04next\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04next\x120\n" +
-	"\x05until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"k\n" +
+	"\x05until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xb9\x01\n" +
 	"\vTaskStarted\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
 	"\x04pool\x18\x03 \x01(\tR\x04pool\x12\x1a\n" +
-	"\bexecutor\x18\x04 \x01(\tR\bexecutor\"\xdf\x05\n" +
+	"\bexecutor\x18\x04 \x01(\tR\bexecutor\x12\x18\n" +
+	"\arefused\x18\x05 \x01(\tR\arefused\x12\x14\n" +
+	"\x05class\x18\x06 \x01(\tR\x05class\x12\x1c\n" +
+	"\twithdrawn\x18\a \x01(\bR\twithdrawn\"\xfd\x05\n" +
 	"\fTaskFinished\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -1811,7 +1903,8 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\aunclean\x18\x12 \x01(\tR\aunclean\x129\n" +
 	"\n" +
 	"kept_until\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tkeptUntil\x12\x14\n" +
-	"\x05files\x18\x14 \x01(\tR\x05files\x1a:\n" +
+	"\x05files\x18\x14 \x01(\tR\x05files\x12\x1c\n" +
+	"\twithdrawn\x18\x15 \x01(\bR\twithdrawn\x1a:\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"|\n" +
@@ -1835,11 +1928,12 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\aoutcome\x18\x04 \x01(\tR\aoutcome\x12\x14\n" +
 	"\x05class\x18\x05 \x01(\tR\x05class\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04moot\x18\a \x01(\bR\x04moot\"[\n" +
+	"\x04moot\x18\a \x01(\bR\x04moot\"o\n" +
 	"\x13TaskCancelRequested\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xf5\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04pool\x18\x04 \x01(\tR\x04pool\"\xf5\x01\n" +
 	"\rPlacesCreated\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -1902,35 +1996,36 @@ var file_sluice_v1_task_proto_depIdxs = []int32{
 	21, // 4: sluice.v1.Timeouts.command:type_name -> google.protobuf.Duration
 	21, // 5: sluice.v1.Timeouts.cleanup:type_name -> google.protobuf.Duration
 	21, // 6: sluice.v1.Timeouts.nodes:type_name -> google.protobuf.Duration
-	1,  // 7: sluice.v1.TaskRequested.timeouts:type_name -> sluice.v1.Timeouts
-	0,  // 8: sluice.v1.TaskRequested.retry:type_name -> sluice.v1.Retry
-	19, // 9: sluice.v1.TaskRequested.resources:type_name -> sluice.v1.TaskRequested.ResourcesEntry
-	4,  // 10: sluice.v1.TaskRequested.lease:type_name -> sluice.v1.LeaseRequest
-	21, // 11: sluice.v1.LeaseRequest.for:type_name -> google.protobuf.Duration
-	6,  // 12: sluice.v1.Lease.places:type_name -> sluice.v1.Held
-	22, // 13: sluice.v1.Lease.until:type_name -> google.protobuf.Timestamp
-	1,  // 14: sluice.v1.TaskDispatched.timeouts:type_name -> sluice.v1.Timeouts
-	8,  // 15: sluice.v1.TaskDispatched.inputs:type_name -> sluice.v1.Produced
-	5,  // 16: sluice.v1.TaskDispatched.lease:type_name -> sluice.v1.Lease
-	23, // 17: sluice.v1.Produced.artifacts:type_name -> sluice.v1.Artifact
-	22, // 18: sluice.v1.TaskAwaited.next:type_name -> google.protobuf.Timestamp
-	22, // 19: sluice.v1.TaskAwaited.until:type_name -> google.protobuf.Timestamp
-	23, // 20: sluice.v1.TaskFinished.artifacts:type_name -> sluice.v1.Artifact
-	2,  // 21: sluice.v1.TaskFinished.tests:type_name -> sluice.v1.TestCount
-	13, // 22: sluice.v1.TaskFinished.failures:type_name -> sluice.v1.CaseFailure
-	20, // 23: sluice.v1.TaskFinished.metrics:type_name -> sluice.v1.TaskFinished.MetricsEntry
-	12, // 24: sluice.v1.TaskFinished.phases:type_name -> sluice.v1.Phase
-	22, // 25: sluice.v1.TaskFinished.kept_until:type_name -> google.protobuf.Timestamp
-	22, // 26: sluice.v1.Phase.start:type_name -> google.protobuf.Timestamp
-	21, // 27: sluice.v1.Phase.took:type_name -> google.protobuf.Duration
-	22, // 28: sluice.v1.TaskDelayed.until:type_name -> google.protobuf.Timestamp
-	22, // 29: sluice.v1.PlacesCreated.expires:type_name -> google.protobuf.Timestamp
-	5,  // 30: sluice.v1.PlacesCreated.lease:type_name -> sluice.v1.Lease
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	21, // 7: sluice.v1.Timeouts.disconnect:type_name -> google.protobuf.Duration
+	1,  // 8: sluice.v1.TaskRequested.timeouts:type_name -> sluice.v1.Timeouts
+	0,  // 9: sluice.v1.TaskRequested.retry:type_name -> sluice.v1.Retry
+	19, // 10: sluice.v1.TaskRequested.resources:type_name -> sluice.v1.TaskRequested.ResourcesEntry
+	4,  // 11: sluice.v1.TaskRequested.lease:type_name -> sluice.v1.LeaseRequest
+	21, // 12: sluice.v1.LeaseRequest.for:type_name -> google.protobuf.Duration
+	6,  // 13: sluice.v1.Lease.places:type_name -> sluice.v1.Held
+	22, // 14: sluice.v1.Lease.until:type_name -> google.protobuf.Timestamp
+	1,  // 15: sluice.v1.TaskDispatched.timeouts:type_name -> sluice.v1.Timeouts
+	8,  // 16: sluice.v1.TaskDispatched.inputs:type_name -> sluice.v1.Produced
+	5,  // 17: sluice.v1.TaskDispatched.lease:type_name -> sluice.v1.Lease
+	23, // 18: sluice.v1.Produced.artifacts:type_name -> sluice.v1.Artifact
+	22, // 19: sluice.v1.TaskAwaited.next:type_name -> google.protobuf.Timestamp
+	22, // 20: sluice.v1.TaskAwaited.until:type_name -> google.protobuf.Timestamp
+	23, // 21: sluice.v1.TaskFinished.artifacts:type_name -> sluice.v1.Artifact
+	2,  // 22: sluice.v1.TaskFinished.tests:type_name -> sluice.v1.TestCount
+	13, // 23: sluice.v1.TaskFinished.failures:type_name -> sluice.v1.CaseFailure
+	20, // 24: sluice.v1.TaskFinished.metrics:type_name -> sluice.v1.TaskFinished.MetricsEntry
+	12, // 25: sluice.v1.TaskFinished.phases:type_name -> sluice.v1.Phase
+	22, // 26: sluice.v1.TaskFinished.kept_until:type_name -> google.protobuf.Timestamp
+	22, // 27: sluice.v1.Phase.start:type_name -> google.protobuf.Timestamp
+	21, // 28: sluice.v1.Phase.took:type_name -> google.protobuf.Duration
+	22, // 29: sluice.v1.TaskDelayed.until:type_name -> google.protobuf.Timestamp
+	22, // 30: sluice.v1.PlacesCreated.expires:type_name -> google.protobuf.Timestamp
+	5,  // 31: sluice.v1.PlacesCreated.lease:type_name -> sluice.v1.Lease
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_task_proto_init() }

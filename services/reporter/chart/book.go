@@ -70,13 +70,13 @@ type Page struct {
 }
 
 // List lists tests: the worst first, then by name. What a page shows of a test is a copy.
-func (b *Book) List(q Query) Page {
+func (b *Book) List(q Query, sees func(project string) bool) Page {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	page := Page{Count: map[string]int{}, Whole: b.whole}
 	var all []*Test
 	for _, t := range b.tests {
-		if q.Project != "" && t.Project != q.Project {
+		if q.Project != "" && t.Project != q.Project || !sees(t.Project) {
 			continue
 		}
 		page.Count[t.State]++

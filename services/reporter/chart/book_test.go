@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
+	"github.com/sluiceci/sluice/test/property"
 )
 
 func began() time.Time { return time.Date(2026, 1, 5, 3, 0, 0, 0, time.UTC) }
@@ -57,7 +57,7 @@ func TestAChart(t *testing.T) {
 		event.BisectEnded{Bisect: "b1", Project: "p", Test: "soak", Blamed: "3", Reason: "it fails"},
 	)
 	b.Apply(history[:5], false)
-	if p := b.List(Query{Limit: 10}); p.Whole || len(p.Tests) != 1 || p.Tests[0].Bisects[0].State() != "running" {
+	if p := b.List(Query{Limit: 10}, everywhere); p.Whole || len(p.Tests) != 1 || p.Tests[0].Bisects[0].State() != "running" {
 		t.Errorf("after the beginning: %+v", p)
 	}
 	b.Apply(history[5:], true)
@@ -103,7 +103,7 @@ func TestListsPage(t *testing.T) {
 	b.Apply(told(facts...), true)
 	seen, order := map[string]bool{}, []int{}
 	for q := (Query{Limit: 10}); ; {
-		page := b.List(q)
+		page := b.List(q, everywhere)
 		for _, one := range page.Tests {
 			if seen[one.Key] {
 				t.Errorf("%s is there twice", one.Name)
@@ -122,7 +122,7 @@ func TestListsPage(t *testing.T) {
 	for q, want := range map[Query]int{
 		{Limit: 100, State: "flaky"}: 10, {Limit: 100, State: "failed"}: 42, {Limit: 100, Text: "T0"}: 10, {Limit: 100, Project: "other"}: 0, {Limit: 1, From: 1000}: 53,
 	} {
-		if page := b.List(q); page.Total != want || len(page.Tests) > q.Limit {
+		if page := b.List(q, everywhere); page.Total != want || len(page.Tests) > q.Limit {
 			t.Errorf("%+v: %d tests", q, page.Total)
 		}
 	}
@@ -131,7 +131,7 @@ func TestListsPage(t *testing.T) {
 // TestResultsOfAnyOrderAreTheSame: late runs and repeated rounds make the same chart, whatever came first.
 func TestResultsOfAnyOrderAreTheSame(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		var facts []event.Payload
 		for day := range rapid.IntRange(1, 120).Draw(t, "days") {
 			facts = append(facts, judged(day, "soak", rapid.SampledFrom([]release.Class{release.ClassOK, release.ClassCommand, release.ClassInfra}).Draw(t, "class")))
@@ -139,8 +139,7 @@ func TestResultsOfAnyOrderAreTheSame(t *testing.T) {
 		events := told(facts...)
 		one, other := New(), New()
 		one.Apply(events, true)
-		rand.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
-		other.Apply(events, true)
+		other.Apply(rapid.Permutation(events).Draw(t, "order"), true)
 		a, _ := one.Test("p.soak")
 		b, _ := other.Test("p.soak")
 		if diff := cmp.Diff(a, b, cmpopts.IgnoreUnexported(Result{}, Issue{})); diff != "" || len(a.Results) > maxResults {
@@ -148,3 +147,5 @@ func TestResultsOfAnyOrderAreTheSame(t *testing.T) {
 		}
 	})
 }
+
+func everywhere(string) bool { return true }

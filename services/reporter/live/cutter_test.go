@@ -6,13 +6,15 @@ import (
 
 	"github.com/sluiceci/sluice/pkg/bus"
 	"pgregory.net/rapid"
+
+	"github.com/sluiceci/sluice/test/property"
 )
 
 // TestCutterHandsOnOnce cuts a log into pieces at any place, lets a second source begin again at any time, and expects
 // the log from the line asked for, once.
 func TestCutterHandsOnOnce(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "bc", "\n", "\n\n", "ünü", "x\ny"}), 1, 30).Draw(t, "text"), "")
 		from := rapid.Int64Range(0, 12).Draw(t, "from")
 		var got strings.Builder

@@ -54,7 +54,7 @@ func (l *Logs) Read(ctx context.Context, q LogQuery, fn func(Piece) error) error
 		return err
 	}
 	if attempt.Finished.IsZero() {
-		if err := l.follow(ctx, q, next); err != nil || ctx.Err() != nil {
+		if err := l.follow(ctx, attempt.Pool, q, next); err != nil || ctx.Err() != nil {
 			return err
 		}
 		if attempt, err = l.attempt(ctx, q); err != nil || attempt.Finished.IsZero() {
@@ -135,7 +135,7 @@ func (l *Logs) archived(ctx context.Context, a readmodel.Attempt, next *cutter) 
 
 // follow reads a running attempt's log from the bus until its last chunk, or until the attempt has ended and nothing
 // more came.
-func (l *Logs) follow(ctx context.Context, q LogQuery, next *cutter) error {
+func (l *Logs) follow(ctx context.Context, pool string, q LogQuery, next *cutter) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(quiet, func() {
@@ -148,7 +148,7 @@ func (l *Logs) follow(ctx context.Context, q LogQuery, next *cutter) error {
 		time.AfterFunc(quiet, func() { cancel(errQuiet) })
 	})
 	var failed error
-	err := l.Bus.FollowLog(ctx, q.Run, q.Task, q.Attempt, func(c bus.LogChunk) bool {
+	err := l.Bus.FollowLog(ctx, pool, q.Run, q.Task, q.Attempt, func(c bus.LogChunk) bool {
 		idle.Reset(quiet)
 		if failed = next.chunk(c); failed != nil || c.Last {
 			return false

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -37,26 +39,28 @@ type pages struct {
 // Endpoints is the table of pages.
 func Endpoints(deps Deps) []service.Endpoint {
 	p := &pages{Deps: deps, templates: parse()}
-	out := []service.Endpoint{{Pattern: "GET /static/{file}", Handler: static()}}
+	out := []service.Endpoint{{Pattern: "GET /static/{file}", Rule: access.Open(), Handler: static()}}
 	for _, e := range []struct {
 		pattern string
+		rule    access.Rule
 		answer  func(http.ResponseWriter, *http.Request) error
 	}{
-		{"/{$}", p.runs},
-		{"/live", p.runsLive},
-		{"/runs/{run}", p.run},
-		{"/runs/{run}/live", p.runLive},
-		{"/runs/{run}/events", p.events},
-		{"/runs/{run}/artifacts", p.artifacts},
-		{"/runs/{run}/tasks/{task}", p.task},
-		{"/runs/{run}/tasks/{task}/live", p.taskLive},
-		{"/runs/{run}/tasks/{task}/log", p.logLive},
-		{"/tests", p.tests},
-		{"/tests/{test}", p.test},
-		{"/pools", p.pools},
-		{"/streams", p.streams},
+		{"/{$}", access.Any(access.Viewer), p.runs},
+		{"/live", access.Any(access.Viewer), p.runsLive},
+		{"/runs/{run}", access.To(access.Viewer), p.run},
+		{"/runs/{run}/live", access.To(access.Viewer), p.runLive},
+		{"/runs/{run}/events", access.To(access.Viewer), p.events},
+		{"/runs/{run}/artifacts", access.To(access.Viewer), p.artifacts},
+		{"/runs/{run}/tasks/{task}", access.To(access.Viewer), p.task},
+		{"/runs/{run}/tasks/{task}/live", access.To(access.Viewer), p.taskLive},
+		{"/runs/{run}/tasks/{task}/log", access.To(access.Viewer), p.logLive},
+		{"/tests", access.Any(access.Viewer), p.tests},
+		{"/tests/{test}", access.Any(access.Viewer), p.test},
+		{"/pools", access.Whole(access.Viewer), p.pools},
+		{"/streams", access.Whole(access.Viewer), p.streams},
+		{"/audit", access.Any(access.Maintainer), p.audit},
 	} {
-		out = append(out, service.Endpoint{Pattern: "GET " + e.pattern, Handler: p.handle(e.answer)})
+		out = append(out, service.Endpoint{Pattern: "GET " + e.pattern, Rule: e.rule, Handler: p.handle(e.answer)})
 	}
 	return out
 }
@@ -71,6 +75,7 @@ func (p *pages) handle(answer func(http.ResponseWriter, *http.Request) error) ht
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "same-origin")
+		w = &asked{w, access.From(r.Context()), r.URL.RequestURI()}
 		err := answer(w, r)
 		if err == nil || r.Context().Err() != nil {
 			return
@@ -84,17 +89,43 @@ func (p *pages) handle(answer func(http.ResponseWriter, *http.Request) error) ht
 	})
 }
 
+// asked is an answer that knows who asked, and for what.
+type asked struct {
+	http.ResponseWriter
+	who access.Identity
+	uri string
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *asked) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// sign puts who is signed in into a frame, or where to sign in.
+func (a *asked) sign(f *frame) {
+	switch {
+	case a.who.Cookie:
+		f.Who, f.Audit = a.who.Name, a.who.Best() >= access.Maintainer
+	case a.who.Anonymous():
+		f.SignIn = "/login?" + url.Values{"next": {a.uri}}.Encode()
+	}
+}
+
 // frame is what every page has.
 type frame struct {
 	Title   string
 	Section string // of the navigation
 	Command string // of the CLI, that shows the same
+	Who     string // is signed in, with a session that can be ended here
+	Audit   bool   // they may read it
+	SignIn  string // address of the login, for whoever is not signed in
 	Page    any
 }
 
 // draw writes a page at once: a template that fails leaves no half page.
 func (p *pages) draw(w http.ResponseWriter, status int, name string, f frame) error {
 	var b bytes.Buffer
+	if a, ok := w.(*asked); ok {
+		a.sign(&f)
+	}
 	if err := p.templates[name].ExecuteTemplate(&b, "base", f); err != nil {
 		return fault.New(fault.Internal, "cannot draw page %s: %w", name, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/sluiceci/sluice/pkg/schedule"
 )
@@ -20,6 +22,31 @@ type poolRow struct {
 	schedule.Pool
 	Tone, Word string
 	Meter      template.HTML
+	Held       []heldRow
+}
+
+// heldRow is what commands of some executors, which are alike in that, are held back by.
+type heldRow struct {
+	Executors, Held, Refusal string
+	Missing                  []string
+}
+
+func heldRows(executors []schedule.Executor) []heldRow {
+	var rows []heldRow
+	for _, x := range executors {
+		row := heldRow{Executors: x.Name, Held: strings.Join(x.Held, ", "), Missing: x.Missing, Refusal: x.Refusal}
+		i := slices.IndexFunc(rows, func(r heldRow) bool {
+			return r.Held == row.Held && r.Refusal == row.Refusal && slices.Equal(r.Missing, row.Missing)
+		})
+		switch {
+		case row.Held == "" && row.Refusal == "" || !x.Alive: // It has not said yet, or will take nothing.
+		case i < 0:
+			rows = append(rows, row)
+		default:
+			rows[i].Executors += ", " + x.Name
+		}
+	}
+	return rows
 }
 
 func (p *pages) pools(w http.ResponseWriter, r *http.Request) error {
@@ -38,7 +65,7 @@ func (p *pages) pools(w http.ResponseWriter, r *http.Request) error {
 }
 
 func poolRowOf(p schedule.Pool) poolRow {
-	row := poolRow{Pool: p, Tone: "good", Word: "ready", Meter: slots(p)}
+	row := poolRow{Pool: p, Tone: "good", Word: "ready", Meter: slots(p), Held: heldRows(p.Executors)}
 	switch {
 	case p.Drained:
 		row.Tone, row.Word = "warn", "drained"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/live"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
@@ -48,6 +49,10 @@ type filter struct {
 
 func (p *pages) runs(w http.ResponseWriter, r *http.Request) error {
 	q := runsQuery(r)
+	var err error
+	if q.Visible, err = p.Source.Visible(r.Context(), access.Viewer); err != nil {
+		return err
+	}
 	runs, next, err := p.Source.Model.Runs(r.Context(), q)
 	if err != nil {
 		return err
@@ -212,7 +217,7 @@ func (p *pages) runsLive(w http.ResponseWriter, r *http.Request) error {
 
 func (p *pages) sendRow(r *http.Request, s *live.Stream, id release.RunID, since uint64, fresh map[release.RunID]bool) error {
 	run, found, err := p.Source.Model.Run(r.Context(), id)
-	if err != nil || !found {
+	if err != nil || !found || !access.From(r.Context()).Sees(run.Project) {
 		return err
 	}
 	if run.Born > since {

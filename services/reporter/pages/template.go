@@ -12,7 +12,7 @@ import (
 
 // names lists the pages.
 func names() []string {
-	return []string{"runs", "run", "task", "events", "artifacts", "tests", "test", "pools", "streams", "error"}
+	return []string{"runs", "run", "task", "events", "artifacts", "tests", "test", "pools", "streams", "audit", "error"}
 }
 
 // parse reads the templates; they are part of the program, so one that cannot be read is a bug that every start shows.

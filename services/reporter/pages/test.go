@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/chart"
@@ -50,7 +51,7 @@ type bisectRun struct {
 
 func (p *pages) test(w http.ResponseWriter, r *http.Request) error {
 	t, known := p.Book.Test(r.PathValue("test"))
-	if !known {
+	if !known || !access.From(r.Context()).Sees(t.Project) {
 		return view.Missing("this test", "/tests lists those that were judged; no test is judged without health: in the project's configuration")
 	}
 	from, _ := strconv.Atoi(r.FormValue("from"))

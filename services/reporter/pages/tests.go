@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/chart"
 )
@@ -44,7 +45,7 @@ func (p *pages) tests(w http.ResponseWriter, r *http.Request) error {
 	q := chart.Query{
 		Project: r.FormValue("project"), State: r.FormValue("state"), Text: strings.TrimSpace(r.FormValue("name")), From: max(from, 0), Limit: testsOnPage,
 	}
-	list := p.Book.List(q)
+	list := p.Book.List(q, access.From(r.Context()).Sees)
 	page := testsPage{Query: q, Total: list.Total, Whole: list.Whole, Filters: testFilters(q, list.Count), Here: testsAddress(q)}
 	for _, t := range list.Tests {
 		page.Tests = append(page.Tests, p.testRow(t))

@@ -73,6 +73,11 @@ func headline(d *view.Detail) verdict {
 		return verdict{Headline: "No plan", Shape: "page", Tone: "bad", Note: "The definition at this commit has errors; nothing was started."}
 	case r.State == readmodel.StateIgnored:
 		return verdict{Headline: "Ignored", Shape: "minus", Tone: "calm"}
+	case r.State == readmodel.StateUnpermitted:
+		return verdict{
+			Headline: "Waits for permission", Shape: "clock", Tone: "warn",
+			Note: r.TrustWhy + ". Somebody who may write to the repository lets this commit run with /ok-to-test in a comment, or with: sluice permit " + string(r.ID),
+		}
 	case r.State == readmodel.StateReceived:
 		return verdict{Headline: "Being planned", Shape: "ring", Tone: "live"}
 	case r.State == readmodel.StateRunning && r.Gate == "open":

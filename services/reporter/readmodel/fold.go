@@ -27,6 +27,13 @@ func (b *batch) add(e event.Event) {
 	b.in("timeline").row(string(e.Run), e.Seq).put("id", e.ID).put("type", string(e.Type)).put("key", e.Key).
 		put("task", string(TaskOf(e.Data))).put("at", e.Time).put("source", e.Source).put("cause", e.Cause).
 		put("line", line).put("tone", string(tone))
+	if who := doer(e); who != "" {
+		act := b.in("acts").row(string(e.Run), e.Seq).put("id", e.ID).put("type", string(e.Type)).put("at", e.Time).put("who", who).
+			put("subject", e.Actor.Subject).put("method", e.Actor.Method).put("remote", e.Actor.Remote).put("line", line)
+		if project := projectOf(e.Data); project != "" {
+			act.put("project", project)
+		}
+	}
 	if e.Run == event.Fleet {
 		return
 	}
@@ -45,6 +52,8 @@ func (b *batch) fold(e event.Event) {
 		b.changeIgnored(e, p)
 	case event.RunPlanned:
 		b.runPlanned(e, p)
+	case event.RunPermissionRequested:
+		b.permissionRequested(e, p)
 	case event.RunRejected:
 		b.runRejected(e, p)
 	case event.RunFinished:
@@ -75,6 +84,10 @@ func (b *batch) fold(e event.Event) {
 		b.publicationRequested(e, p)
 	case event.PublicationAdvanced:
 		b.publicationAdvanced(e, p)
+	case event.PublicationDelayed:
+		b.publicationDelayed(e, p)
+	case event.PublicationChecked:
+		b.publicationChecked(e, p)
 	case event.PublicationFailed:
 		b.publicationFailed(e, p)
 	case event.ReleasePublished:

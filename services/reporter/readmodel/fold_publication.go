@@ -1,6 +1,9 @@
 package readmodel
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
 )
@@ -17,6 +20,22 @@ func (b *batch) publicationRequested(e event.Event, p event.PublicationRequested
 func (b *batch) publicationAdvanced(e event.Event, p event.PublicationAdvanced) {
 	b.publication(e, p.Target, p.State, p.Kind, p.Round).put("reached_at", e.Time).put("detail", p.Detail).
 		put("files", list(p.Files)).put("fault", "").put("reason", "")
+}
+
+// publicationDelayed notes what a step waits for; when it is made the note goes.
+func (b *batch) publicationDelayed(e event.Event, p event.PublicationDelayed) {
+	note := fmt.Sprintf("it waits: %s (tried %d times, next at %s, given up at %s)",
+		p.Reason, p.Tried, p.Next.UTC().Format(time.TimeOnly), p.Until.UTC().Format(time.DateTime))
+	b.publication(e, p.Target, p.State, p.Kind, p.Round).put("detail", note)
+}
+
+// publicationChecked notes what a target said before the gate opened.
+func (b *batch) publicationChecked(e event.Event, p event.PublicationChecked) {
+	note := "it was asked beforehand and can take the candidate"
+	if p.Fault != "" {
+		note = "it was asked beforehand and cannot take the candidate: " + p.Reason
+	}
+	b.publication(e, p.Target, release.Probed, p.Kind, p.Round).put("detail", note)
 }
 
 func (b *batch) publicationFailed(e event.Event, p event.PublicationFailed) {

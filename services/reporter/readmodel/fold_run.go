@@ -25,10 +25,17 @@ func (b *batch) changeIgnored(e event.Event, p event.ChangeIgnored) {
 	b.in("changes").row(string(e.Run), string(p.Kind)).put("ignored", p.Reason)
 }
 
+// runPlanned notes the plan. It does not say that the run goes on: a run that was cancelled before it was planned has ended,
+// and stays so until work is given out.
 func (b *batch) runPlanned(e event.Event, p event.RunPlanned) {
-	putChange(b.run(e), p.Change).put("planned_at", e.Time).put("state", StateRunning).put("plan", string(p.Plan)).
+	putChange(b.run(e), p.Change).put("planned_at", e.Time).put("plan", string(p.Plan)).
 		put("builds", p.Builds).put("tests", p.Tests).put("skipped", p.Skipped).put("gate_on", list(p.GateOn)).
-		put("gate_tests", list(p.GateTests)).put("targets", list(p.Targets)).put("warnings", list(p.Warnings))
+		put("gate_tests", list(p.GateTests)).put("targets", list(p.Targets)).put("warnings", list(p.Warnings)).
+		put("trust", some(string(p.Trust))).put("trust_reason", some(p.TrustReason))
+}
+
+func (b *batch) permissionRequested(e event.Event, p event.RunPermissionRequested) {
+	putChange(b.run(e), p.Change).put("unpermitted", p.Reason).put("trust", string(release.TrustUntrusted)).put("trust_reason", p.Reason)
 }
 
 func (b *batch) runRejected(e event.Event, p event.RunRejected) {

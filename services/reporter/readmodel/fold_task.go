@@ -27,7 +27,11 @@ func leased(l release.Lease) any {
 	return text(l)
 }
 
+// taskStarted notes a start. An attempt that nobody may start has none: how it or its task ends is said next.
 func (b *batch) taskStarted(e event.Event, p event.TaskStarted) {
+	if p.Refused != "" {
+		return
+	}
 	b.task(e, p.Task).put("state", TaskRunning).put("attempts", p.Attempt).put("started_at", e.Time).put("reason", "")
 	b.attempt(e, p.Task, p.Attempt).put("pool", p.Pool).put("executor", p.Executor).put("started_at", e.Time)
 }

@@ -29,13 +29,22 @@ func asked() []event.Event {
 		event.TaskCancelRequested{Task: "wheel", Attempt: 1, Reason: "the run was cancelled"},
 		event.TaskAwaited{Task: "wheel", Attempt: 1, Asked: 3, Answer: "404 Not Found"},
 		event.GateApproved{By: "ada", Note: "looks right"},
+		event.EnvironmentApproved{Environment: "prod", Reviewer: "token:ada", By: "ada", Note: "looked at it"},
 		event.GateHeld{Request: "r3", By: "ines", Reason: "the index is being moved"},
 		event.GateResumed{Request: "r4", By: "ines"},
 		event.PublicationRetryRequested{Request: "r5", By: "ada"},
+		event.PublicationDelayed{Target: "pypi", Kind: "pypi", State: release.Verified, Tried: 6, Reason: "pypi does not list it yet", Next: storyTime(), Until: storyTime()},
+		event.PublicationChecked{Target: "pypi", Kind: "pypi", Fault: "conflict", Reason: "the version is taken"},
 		event.PoolDrainRequested{Request: "r6", Pool: "arm", By: "ines", Reason: "new kernel"},
 		event.ExecutorHeartbeat{Pool: "arm", Executor: "arm-1"},
+		event.SchedulerHeartbeat{Scheduler: "sched-1", Number: 5},
 		event.ExecutorDraining{Pool: "arm", Executor: "arm-1", Reason: "spot notice", Deadline: storyTime(), Running: []event.AttemptRef{{Run: "r", Task: "t", Attempt: 1}}},
 		event.LimitSet{Request: "r7", Of: event.LimitPool, Name: "arm", Resource: "cpu", Amount: 64, By: "ines", Reason: "night"},
+		event.TokenCreated{Token: "t1", Kind: event.TokenOfAPI, Name: "nightly", Subject: "oidc:1", Owner: "ines", By: "ines"},
+		event.TokenCreated{Token: "t2", Kind: event.TokenOfSession, Subject: "oidc:1", Owner: "ines", Method: "oidc"},
+		event.TokenUsed{Token: "t1", Day: "2026-11-22"},
+		event.TokenRevoked{Token: "t1", By: "ines", Reason: "it leaked"},
+		event.DeadLetterReplayed{Request: "r8", Letter: 7, By: "ines"},
 		event.PlaceRegistered{Provider: "lab", Place: "rack-1", Version: "v1", Pool: "arm"},
 		event.PlaceChanged{Provider: "lab", Place: "rack-1", Change: 2, State: release.PlaceQuarantined, Until: storyTime(), Reason: "three health checks failed"},
 		event.PlaceDrainRequested{Request: "r8", Provider: "lab", Place: "rack-1", By: "ines", Reason: "new disk"},
@@ -67,7 +76,7 @@ func asked() []event.Event {
 // ofTheFleet reports whether a fact belongs to no run.
 func ofTheFleet(p event.Payload) bool {
 	kind, _, _ := strings.Cut(string(p.EventType()), ".")
-	return slices.Contains([]string{"pool", "executor", "limit", "place", "lease", "comment", "test", "issue", "bisect"}, kind)
+	return slices.Contains([]string{"pool", "executor", "limit", "place", "lease", "comment", "test", "issue", "bisect", "scheduler", "token", "deadletter"}, kind)
 }
 
 // TestFoldGolden shows what one fact of each type says about which rows.

@@ -22,11 +22,12 @@ func sentence(e event.Event) (string, Tone) {
 	case event.TaskRequested, event.TaskDispatched, event.TaskAwaited, event.TaskStarted, event.TaskFinished, event.TaskDelayed,
 		event.TaskConcluded, event.TaskCancelRequested:
 		return taskLine(p)
-	case event.PublicationRequested, event.PublicationAdvanced, event.PublicationFailed, event.PublicationRetryRequested,
+	case event.PublicationRequested, event.PublicationAdvanced, event.PublicationDelayed, event.PublicationChecked,
+		event.PublicationFailed, event.PublicationRetryRequested,
 		event.ReleasePublished, event.ReleaseFailed, event.ArtifactExported:
 		return releaseLine(p)
 	case event.CandidateAssembled, event.CandidateRejected, event.GateOpened, event.GateClosed, event.GateApproved,
-		event.GateHeld, event.GateResumed:
+		event.EnvironmentApproved, event.GateHeld, event.GateResumed:
 		return gateLine(p)
 	case event.PoolDrainRequested, event.ExecutorDraining, event.LimitSet, event.PlaceRegistered, event.PlaceChanged,
 		event.PlaceDrainRequested, event.LeaseGranted, event.LeaseRenewed, event.LeaseEnded,
@@ -34,6 +35,8 @@ func sentence(e event.Event) (string, Tone) {
 		return placeLine(p)
 	case event.TestsJudged, event.TestMoved, event.IssueSynced, event.BisectRequested, event.BisectAdvanced, event.BisectEnded:
 		return healthLine(p)
+	case event.TokenCreated, event.TokenRevoked, event.TokenUsed, event.DeadLetterReplayed:
+		return accessLine(p)
 	default:
 		return runLine(p)
 	}
@@ -80,6 +83,10 @@ func runLine(p event.Payload) (string, Tone) {
 	case event.RunPlanned:
 		return fmt.Sprintf("run planned: %d to build, %d to test, %d skipped, %d targets", p.Builds, p.Tests, p.Skipped,
 			len(p.Targets)), Plain
+	case event.RunPermissionRequested:
+		return because("the run waits until somebody who may write to the repository lets it run", p.Reason), Warn
+	case event.RunPermitted:
+		return because(fmt.Sprintf("%s let the run of an untrusted change run", cmp.Or(p.By, "somebody")), p.Note), Plain
 	case event.RunRejected:
 		return rejectedLine(p), Bad
 	case event.RunCancelRequested:
@@ -97,6 +104,8 @@ func runLine(p event.Payload) (string, Tone) {
 		return fmt.Sprintf("a comment on pull request %d of %s is answered", p.Number, p.Project), Plain
 	case event.ExecutorHeartbeat:
 		return fmt.Sprintf("executor %s of pool %s lives", p.Executor, p.Pool), Plain
+	case event.SchedulerHeartbeat:
+		return fmt.Sprintf("scheduler %s hears itself through the bus", p.Scheduler), Plain
 	default:
 		return string(p.EventType()), Plain
 	}
@@ -111,6 +120,9 @@ func taskLine(p event.Payload) (string, Tone) {
 	case event.TaskAwaited:
 		return because(fmt.Sprintf("what %s fetches is not there yet, asked %s", p.Task, count(int(p.Asked), "time")), p.Answer), Plain
 	case event.TaskStarted:
+		if p.Refused != "" {
+			return because(fmt.Sprintf("%s attempt %d may not be started any more", p.Task, p.Attempt), p.Refused), Plain
+		}
 		return fmt.Sprintf("%s attempt %d started on %s", p.Task, p.Attempt, p.Executor), Plain
 	case event.TaskFinished:
 		return because(fmt.Sprintf("%s attempt %d ended: %s", p.Task, p.Attempt, ended(p.Outcome, p.Class)), p.Reason),
@@ -138,6 +150,8 @@ func gateLine(p event.Payload) (string, Tone) {
 		return fmt.Sprintf("gate opened: %s met", count(len(p.Conditions), "condition")), Good
 	case event.GateClosed:
 		return because("gate closed", cmp.Or(p.Reason, unmet(p.Conditions))), Bad
+	case event.EnvironmentApproved:
+		return because(fmt.Sprintf("%s approved environment %s", cmp.Or(p.By, "somebody"), p.Environment), p.Note), Good
 	case event.GateApproved:
 		return because(cmp.Or(p.By, "somebody")+" approved the release", p.Note), Good
 	case event.GateHeld:
@@ -159,6 +173,13 @@ func releaseLine(p event.Payload) (string, Tone) {
 			tone = Good
 		}
 		return because(fmt.Sprintf("target %s is %s", p.Target, p.State), p.Detail), tone
+	case event.PublicationDelayed:
+		return because(fmt.Sprintf("target %s is not %s yet, tried %s", p.Target, p.State, count(int(p.Tried), "time")), p.Reason), Warn
+	case event.PublicationChecked:
+		if p.Fault != "" {
+			return because(fmt.Sprintf("target %s cannot take the candidate", p.Target), p.Reason), Warn
+		}
+		return fmt.Sprintf("target %s can take the candidate", p.Target), Plain
 	case event.PublicationFailed:
 		return because(fmt.Sprintf("target %s could not be %s", p.Target, p.State), p.Reason), Bad
 	case event.PublicationRetryRequested:

@@ -20,7 +20,7 @@ var migrations embed.FS
 const (
 	cursorName = "reporter"
 	// version of what the fold means. A change of it empties the tables, and they are folded again.
-	version = 3
+	version = 6
 )
 
 // Model is the read model in a database. It is safe for concurrent use; several processes may fold into one database.

@@ -49,6 +49,8 @@ type Run struct {
 	GateTests []release.TaskID     `json:"gate_tests,omitempty"`
 	Targets   []event.TargetName   `json:"targets,omitempty"`
 	Warnings  []string             `json:"warnings,omitempty"`
+	Trust     release.Trust        `json:"trust,omitempty"`        // of the change
+	TrustWhy  string               `json:"trust_reason,omitempty"` // why it is no higher
 	Problems  []event.Problem      `json:"problems,omitempty"`
 	Reruns    []release.RunID      `json:"reruns,omitempty"` // runs that make all of this one again, the oldest first; not in lists
 
@@ -56,7 +58,9 @@ type Run struct {
 }
 
 // Ended reports whether nothing more is expected of the run.
-func (r Run) Ended() bool { return r.State != StateRunning && r.State != StateReceived }
+func (r Run) Ended() bool {
+	return r.State != StateRunning && r.State != StateReceived && r.State != StateUnpermitted
+}
 
 // Failed reports whether somebody should look at it.
 func (r Run) Failed() bool {
@@ -92,12 +96,14 @@ func (c Counts) Of(states ...string) int {
 	return n
 }
 
-// stateColumn is the state of a run: a run that nothing was decided about is ignored or just received.
-const stateColumn = "COALESCE(state, CASE WHEN ignored IS NOT NULL THEN 'ignored' ELSE 'received' END)"
+// stateColumn is the state of a run. The column state has how the run ended, or that work was given out since; without
+// it, what was decided about the change says how far the run is, whatever came first.
+const stateColumn = "COALESCE(state, CASE WHEN planned_at IS NOT NULL THEN 'running' WHEN unpermitted IS NOT NULL THEN 'unpermitted'" +
+	" WHEN ignored IS NOT NULL THEN 'ignored' ELSE 'received' END)"
 
 const runColumns = "run, born, seq, updated_at, project, repo, forge, kind, branch, ref, commit_id, title, author, url, number," +
 	" head_repo, head_ref, fork, rerun_of, rerun_by, received_at, planned_at, finished_at, " + stateColumn + ", outcome, COALESCE(reason, ignored)," +
-	" round, plan, builds, tests, skipped, gate, gate_reason, released, gate_on, gate_tests, targets, warnings, problems"
+	" round, plan, builds, tests, skipped, gate, gate_reason, released, gate_on, gate_tests, targets, warnings, problems, trust, trust_reason"
 
 func scanRun(r *Run) []any {
 	return []any{
@@ -106,7 +112,7 @@ func scanRun(r *Run) []any {
 		opt(&r.HeadRepo), opt(&r.HeadRef), opt(&r.Fork), opt(&r.RerunOf), opt(&r.RerunBy), moment(&r.Received), moment(&r.Planned), moment(&r.Finished),
 		opt(&r.State), opt(&r.Outcome), opt(&r.Reason), opt(&r.Round), opt(&r.Plan), opt(&r.Builds), opt(&r.Tests),
 		opt(&r.Skipped), opt(&r.Gate), opt(&r.GateWhy), opt(&r.Released), decoded(&r.GateOn), decoded(&r.GateTests),
-		decoded(&r.Targets), decoded(&r.Warnings), decoded(&r.Problems),
+		decoded(&r.Targets), decoded(&r.Warnings), decoded(&r.Problems), opt(&r.Trust), opt(&r.TrustWhy),
 	}
 }
 

@@ -17,6 +17,7 @@ type RunsQuery struct {
 	Before  uint64 // 0 begins with the newest
 	Project string
 	Branch  string
+	Visible *Visible
 	State   string // a state, or "failed" for every state that somebody should look at
 }
 
@@ -46,13 +47,18 @@ func (q RunsQuery) where() (string, []any) {
 			terms, args = append(terms, t.column+" = ?"), append(args, t.value)
 		}
 	}
+	if some, values := q.Visible.where("project"); some != "" {
+		terms, args = append(terms, some), append(args, values...)
+	}
 	switch q.State {
 	case "":
 	case "failed":
 		terms = append(terms, "state IN (?, ?, ?)")
 		args = append(args, StateRejected, string(release.Failure), string(release.Error))
-	case StateReceived, StateIgnored:
-		terms, args = append(terms, stateColumn+" = ?"), append(args, q.State)
+	case StateReceived, StateIgnored, StateUnpermitted:
+		terms, args = append(terms, "state IS NULL", stateColumn+" = ?"), append(args, q.State)
+	case StateRunning: // both halves are read from the index on state
+		terms, args = append(terms, "(state = ? OR state IS NULL AND planned_at IS NOT NULL)"), append(args, q.State)
 	default:
 		terms, args = append(terms, "state = ?"), append(args, q.State)
 	}

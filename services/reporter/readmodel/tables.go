@@ -15,8 +15,8 @@ const runChange = "project repo forge kind branch ref commit_id title author url
 func tables() []namedTable {
 	return []namedTable{
 		{"announced", table("runs", 1, "run born received_at "+runChange, "born received_at "+runChange)},
-		{"runs", table("runs", 1, "run seq updated_at "+runChange+" planned_at finished_at state ignored outcome reason round"+
-			" plan builds tests skipped gate_on gate_tests targets warnings problems gate gate_reason released", "")},
+		{"runs", table("runs", 1, "run seq updated_at "+runChange+" planned_at finished_at state unpermitted ignored outcome reason round"+
+			" plan builds tests skipped gate_on gate_tests targets warnings problems gate gate_reason released trust trust_reason", "")},
 		{"changes", table("changes", 2, "run kind seq ref branch author title url forge delivery verified received_at ignored", "seq")},
 		{"tasks", table("tasks", 2, "run task born name job kind pool needs priority soft_fail requested_at state attempts"+
 			" outcome class reason started_at finished_at delayed_until", "born")},
@@ -31,6 +31,7 @@ func tables() []namedTable {
 			" failed_at fault reason", "")},
 		{"releases", table("releases", 1, "run state round candidate targets reasons at", "")},
 		{"exports", table("exports", 3, "run destination part round location manifest files bytes at", "")},
+		{"acts", table("acts", 2, "run seq id type at who subject method remote line project", "")},
 		{"timeline", table("timeline", 2, "run seq id type key task at source cause line tone", "")},
 	}
 }

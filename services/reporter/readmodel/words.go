@@ -6,6 +6,8 @@ const (
 	StateIgnored  = "ignored"  // no trigger wants it
 	StateRejected = "rejected" // the definition gives no plan
 	StateRunning  = "running"
+
+	StateUnpermitted = "unpermitted" // of an untrusted change; waits until somebody lets it run
 )
 
 // The states of a task that has no outcome. A task whose last attempt ended has that outcome as its state.

@@ -114,6 +114,8 @@ func pullRequest(s *Story, at time.Time) *teller {
 		Kind: release.PullRequest, Ref: "refs/pull/7/head", Branch: "master", Commit: commit(4), Title: "Make the reference kernel twice as fast", Author: "Grace",
 		Number: 7, HeadRepo: "grace/rillkit", HeadRef: "faster", Fork: true, URL: "http://127.0.0.1:3000/rill/rillkit/pulls/7",
 	})
+	t.wait(80*time.Millisecond).say("builder", event.RunPermissionRequested{Change: t.change, Reason: "pull request 7 comes from grace/rillkit, a fork"})
+	t.wait(2*time.Minute).say("gateway", event.RunPermitted{Request: "ok-to-test", By: "Ada"})
 	t.built()
 	t.each(release.Test)
 	reason := "a pull request never publishes"

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/lease"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/schedule"
 )
@@ -59,3 +60,6 @@ func (s *Source) Waits(ctx context.Context, d *Detail) map[release.TaskID]schedu
 func (s *Source) Pools(ctx context.Context) ([]schedule.Pool, error) {
 	return bus.Ask[struct{}, []schedule.Pool](ctx, s.Bus, topicQueues, struct{}{})
 }
+
+// Topics are what the pages ask other services about.
+func Topics() []string { return []string{topicWhy, topicQueues, topicLimits, lease.Topic} }

@@ -63,6 +63,9 @@ func (p *Publishing) explain(r readmodel.Run, steps []readmodel.Step, all []Publ
 	switch {
 	case p.State == "":
 		p.Reason = beforeGate(r)
+		if j := slices.IndexFunc(steps, func(s readmodel.Step) bool { return s.Target == p.Target && s.State == release.Probed }); j >= 0 && steps[j].Detail != "" {
+			p.Reason += "; " + steps[j].Detail
+		}
 	case p.State == release.Verified:
 		p.Reason = "it is there, downloaded again and compared"
 	case i >= 0 && steps[i].Broken():
@@ -70,12 +73,15 @@ func (p *Publishing) explain(r readmodel.Run, steps []readmodel.Step, all []Publ
 		p.Reason = fmt.Sprintf("it cannot be %s: %s; sluice retry %s tries again", next, steps[i].Reason, r.ID)
 	case i >= 0 && !steps[i].Requested.IsZero():
 		p.Since, p.Reason = steps[i].Requested, fmt.Sprintf("it is being %s", next)
+		if steps[i].Reached.IsZero() && steps[i].Detail != "" {
+			p.Reason = fmt.Sprintf("it is to be %s; %s", next, steps[i].Detail)
+		}
 	case r.Released == "failed":
 		p.Broken, p.Reason = true, "nothing more of it is published, since another target failed; sluice retry "+string(r.ID)+" goes on"
 	case next == release.Committed && behind(release.Staged) != "":
 		p.Reason = "nothing is committed before all is staged: it waits for " + behind(release.Staged)
 	case next == release.Committed && behind(release.Verified) != "":
-		p.Reason = "what is hardest to undo goes last: it waits until verified are " + behind(release.Verified)
+		p.Reason = "what is hardest to undo goes last: it waits until " + behind(release.Verified) + " is verified"
 	default:
 		p.Reason = "it waits for the publisher"
 	}

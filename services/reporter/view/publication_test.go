@@ -38,7 +38,17 @@ func TestPublicationsSayWhatTheyWaitFor(t *testing.T) {
 		"rank": {
 			"open", "",
 			[]readmodel.Step{done("pypi", release.Staged), done("oci", release.Staged), wanted("oci", release.Committed)},
-			"staged what is hardest to undo goes last: it waits until verified are oci", "staged is being committed",
+			"staged what is hardest to undo goes last: it waits until oci is verified", "staged is being committed",
+		},
+		"waits": {
+			"open", "",
+			[]readmodel.Step{{Target: "pypi", State: release.Probed, Requested: at, Detail: "it waits: 503 (tried 6 times)"}},
+			"planned it is to be probed; it waits: 503 (tried 6 times)", "planned waits for the publisher",
+		},
+		"cannot take it": {
+			"", "",
+			[]readmodel.Step{{Target: "pypi", State: release.Probed, Detail: "it was asked beforehand and cannot take the candidate: 1.0 is taken"}},
+			" waits for the gate; it was asked beforehand and cannot take the candidate: 1.0 is taken", " waits for the gate",
 		},
 		"failed": {
 			"open", "failed",

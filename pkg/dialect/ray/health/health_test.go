@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluiceci/sluice/pkg/dialect/ray/outcome"
+	"github.com/sluiceci/sluice/test/property"
 )
 
 func now() time.Time { return time.Date(2024, 11, 5, 3, 0, 0, 0, time.UTC) }
@@ -171,7 +172,7 @@ func TestIntents(t *testing.T) {
 // that did not move but for a jailed one, and only its own variant's states are reached.
 func TestEveryTurn(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		test := Test{
 			Name: "t", Variant: rapid.SampledFrom([]Variant{ReleaseTest, CITest}).Draw(t, "variant"),
 			State: rapid.SampledFrom([]State{"", Passing, Failing, ConsistentlyFailing, Jailed}).Draw(t, "state"),

@@ -14,22 +14,49 @@ func dialect() *config.Config { return config.New() }
 // blank is a lexer to copy: to make one compiles its regular expressions.
 var blank = sync.OnceValue(func() *tokens.Lexer { return tokens.NewLexer("", dialect()) })
 
-// scan reads the tokens of a template here and now. The library would do so in a goroutine of its own, where a panic could
-// not be caught and which nobody would end after an error.
+// scan reads the tokens of a template. Each has at least a byte of the text, but for those at the ends of tags: a lexer that
+// gives more loops, as the library's does at "{{6.é}}", and is ended.
 func scan(text string) ([]*tokens.Token, error) {
 	lexer := *blank()
 	lexer.Input = text
-	lexer.Tokens = make(chan *tokens.Token, 2*len(text)+64)
-	lexer.Run()
+	lexer.Tokens = make(chan *tokens.Token, 64)
+	go lex(&lexer)
 	var list []*tokens.Token
 	for t := range lexer.Tokens {
-		if t.Type == tokens.Error {
-			line, _ := tokens.ReadablePosition(min(max(t.Pos, 0), len(text)), text)
-			return nil, &Error{line, t.Val}
+		if t.Type == tokens.Error || len(list) > 2*len(text)+64 {
+			hangUp(&lexer)
+			return nil, refused(t, text)
 		}
 		list = append(list, t)
 	}
+	if len(list) == 0 || list[len(list)-1].Type != tokens.EOF {
+		return nil, &Error{Message: "the template engine cannot read this template"}
+	}
 	return list, bounded(list)
+}
+
+// lex gives tokens until the text ends, or the one who takes them hangs up: then the next one panics. So do some texts.
+func lex(lexer *tokens.Lexer) {
+	defer func() {
+		if recover() != nil {
+			hangUp(lexer)
+		}
+	}()
+	lexer.Run()
+}
+
+// hangUp closes the channel of tokens, which the other side may have done already.
+func hangUp(lexer *tokens.Lexer) {
+	defer func() { _ = recover() }()
+	close(lexer.Tokens)
+}
+
+func refused(t *tokens.Token, text string) error {
+	line, _ := tokens.ReadablePosition(min(max(t.Pos, 0), len(text)), text)
+	if t.Type == tokens.Error {
+		return &Error{line, t.Val}
+	}
+	return &Error{line, "the template engine cannot read this expression"}
 }
 
 // counter is what bounded has seen of the tag that it is in.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/sluiceci/sluice/test/property"
 )
 
 func names(shards [][]Test) string {
@@ -47,7 +49,7 @@ func TestI24(t *testing.T) {
 // longest test.
 func TestShardsAreAPartition(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "shards")
 		var tests []Test
 		var total, longest time.Duration

@@ -1,0 +1,300 @@
+package driver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sluiceci/sluice/pkg/driver/cell"
+)
+
+// cgroups is where this executor may make control groups. Both layouts are used as they are found: version 2 with all
+// controllers, and the hybrid one, where the controllers are hierarchies of version 1 beside a version 2 without them.
+type cgroups struct {
+	bases map[string]string // a directory of ours by controller; "" is version 2 itself
+	lacks []string
+}
+
+// controllers are what limits need.
+func controllers() []string { return []string{HoldsMemory, HoldsPIDs, HoldsCPU} }
+
+const cgroupRoot = "/sys/fs/cgroup"
+
+// openCgroups makes a group for an executor in each hierarchy that lets it.
+func openCgroups(place string) *cgroups {
+	c := &cgroups{bases: map[string]string{}}
+	name := "sluice-" + strings.TrimSuffix(place, "-")
+	for controller, dirs := range hierarchies() {
+		for _, dir := range dirs {
+			base := filepath.Join(dir, name)
+			if err := os.Mkdir(base, 0o755); err == nil || errors.Is(err, fs.ErrExist) {
+				c.bases[controller] = base
+				break
+			}
+		}
+	}
+	if v2, ok := c.bases[""]; ok {
+		c.delegate(v2)
+	}
+	for _, one := range controllers() {
+		if c.bases[one] == "" {
+			c.lacks = append(c.lacks, fmt.Sprintf("cgroup controller %s: no hierarchy with it may be written to", one))
+		}
+	}
+	return c
+}
+
+// delegate hands the controllers that version 2 has down to the rooms.
+func (c *cgroups) delegate(base string) {
+	for _, one := range controllers() {
+		if c.bases[one] != "" {
+			continue
+		}
+		parent := filepath.Join(filepath.Dir(base), "cgroup.subtree_control")
+		_ = os.WriteFile(parent, []byte("+"+one), 0) // it may be there already, which the next says
+		if os.WriteFile(filepath.Join(base, "cgroup.subtree_control"), []byte("+"+one), 0) == nil {
+			c.bases[one] = base
+		}
+	}
+}
+
+// hierarchies lists, by controller, the directories that this process's own group may be in, the innermost first.
+func hierarchies() map[string][]string {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	found := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for controller := range strings.SplitSeq(parts[1], ",") {
+			mount, known := cgroupMount(controller, parts[1])
+			if known {
+				found[controller] = slices.Compact([]string{filepath.Join(mount, parts[2]), mount})
+			}
+		}
+	}
+	return found
+}
+
+// cgroupMount is where a controller is mounted.
+func cgroupMount(controller, together string) (string, bool) {
+	candidates := []string{filepath.Join(cgroupRoot, together), filepath.Join(cgroupRoot, controller)}
+	kind := int64(unix.CGROUP_SUPER_MAGIC)
+	if controller == "" {
+		candidates, kind = []string{cgroupRoot, filepath.Join(cgroupRoot, "unified")}, unix.CGROUP2_SUPER_MAGIC
+	} else if !slices.Contains(controllers(), controller) {
+		return "", false
+	}
+	for _, dir := range candidates {
+		var s unix.Statfs_t
+		if unix.Statfs(dir, &s) == nil && s.Type == kind {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+func (c *cgroups) held() []string {
+	var held []string
+	for _, one := range controllers() {
+		if c.bases[one] != "" {
+			held = append(held, one)
+		}
+	}
+	return held
+}
+
+func (c *cgroups) missing() []string { return c.lacks }
+
+func (c *cgroups) close() {
+	for _, base := range c.bases {
+		removeGroup(base)
+	}
+}
+
+// removeGroup removes a group. For a moment after its last process has ended the kernel still counts it as busy.
+func removeGroup(dir string) {
+	for wait := time.Millisecond; wait < 100*time.Millisecond; wait *= 2 {
+		if err := os.Remove(dir); !errors.Is(err, unix.EBUSY) {
+			return
+		}
+		time.Sleep(wait)
+	}
+}
+
+// cgroup is the group of one cell, in every hierarchy.
+type cgroup struct {
+	dirs   map[string]string // by controller; "" is version 2
+	dir    *os.File          // of version 2
+	set    Limits            // what is set now
+	killed int64             // how often the kernel killed for memory before the command
+}
+
+// room makes the group of a cell.
+func (c *cgroups) room(slot int) (*cgroup, error) {
+	g := &cgroup{dirs: map[string]string{}}
+	for controller, base := range c.bases {
+		dir := filepath.Join(base, strconv.Itoa(slot))
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return g, err
+		}
+		g.dirs[controller] = dir
+	}
+	if dir, ok := g.dirs[""]; ok {
+		file, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
+		if err != nil {
+			return g, err
+		}
+		g.dir = file
+	}
+	return g, nil
+}
+
+// fd is the descriptor of the version 2 group; 0 where there is none.
+func (g *cgroup) fd() int {
+	if g.dir == nil {
+		return 0
+	}
+	return int(g.dir.Fd())
+}
+
+// enter puts a cell into the groups of version 1: into that of version 2 it was born.
+func (g *cgroup) enter(pid int) error {
+	for controller, dir := range g.dirs {
+		if controller == "" || dir == g.dirs[""] {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), strconv.AppendInt(nil, int64(pid), 10), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close removes the groups. Whatever is still in them is killed.
+func (g *cgroup) close() {
+	if g == nil {
+		return
+	}
+	if dir, ok := g.dirs[""]; ok {
+		_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0)
+	}
+	for _, dir := range g.dirs {
+		removeGroup(dir)
+	}
+	if g.dir != nil {
+		_ = g.dir.Close()
+	}
+}
+
+// ownPIDs is how many threads a cell itself has, at most.
+const ownPIDs = 16
+
+// limit sets what a command may use as a whole.
+func (g *cgroup) limit(l Limits) error {
+	g.killed = g.oomKills()
+	if l.Memory == g.set.Memory && l.Processes == g.set.Processes && l.CPU == g.set.CPU {
+		return nil
+	}
+	g.set = l
+	pids := "max"
+	if l.Processes > 0 {
+		pids = strconv.FormatInt(l.Processes+ownPIDs, 10)
+	}
+	if err := errors.Join(g.limitMemory(l.Memory), g.write(HoldsPIDs, "pids.max", pids), g.limitCPU(l.CPU)); err != nil {
+		return fmt.Errorf("cannot limit a command: %w", err)
+	}
+	return nil
+}
+
+func (g *cgroup) limitMemory(bytes int64) error {
+	most, none := "max", "-1"
+	if bytes > 0 {
+		most = strconv.FormatInt(bytes, 10)
+		none = most
+	}
+	if g.unified(HoldsMemory) {
+		_ = g.write(HoldsMemory, "memory.swap.max", map[bool]string{true: "0", false: "max"}[bytes > 0]) // a kernel may count no swap
+		return g.write(HoldsMemory, "memory.max", most)
+	}
+	return g.write(HoldsMemory, "memory.limit_in_bytes", none)
+}
+
+func (g *cgroup) limitCPU(cpus float64) error {
+	const period = 100_000
+	quota := strconv.Itoa(int(cpus * period))
+	if g.unified(HoldsCPU) {
+		if cpus <= 0 {
+			quota = "max"
+		}
+		return g.write(HoldsCPU, "cpu.max", fmt.Sprint(quota, " ", period))
+	}
+	if cpus <= 0 {
+		quota = "-1"
+	}
+	return g.write(HoldsCPU, "cpu.cfs_quota_us", quota)
+}
+
+func (g *cgroup) unified(controller string) bool { return g.dirs[controller] == g.dirs[""] }
+
+func (g *cgroup) write(controller, file, value string) error {
+	dir, ok := g.dirs[controller]
+	if !ok {
+		return nil // What it lacks is said at start.
+	}
+	return os.WriteFile(filepath.Join(dir, file), []byte(value), 0)
+}
+
+// oomKills is how often the kernel killed something in the group for its memory.
+func (g *cgroup) oomKills() int64 {
+	dir, ok := g.dirs[HoldsMemory]
+	if !ok || g.set.Memory == 0 {
+		return 0
+	}
+	name := "memory.oom_control"
+	if g.unified(HoldsMemory) {
+		name = "memory.events"
+	}
+	text, _ := os.ReadFile(filepath.Join(dir, name))
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
+			n, _ := strconv.ParseInt(string(bytes.TrimSpace(rest)), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+func (g *cgroup) killedForMemory() bool { return g.oomKills() > g.killed }
+
+// beside are the limits of single processes that a command has beside those of its group.
+func (l Limits) beside(g *cgroup) []cell.Limit {
+	if g.dirs[HoldsMemory] != "" {
+		l.Memory = 0
+	}
+	if g.dirs[HoldsPIDs] != "" {
+		l.Processes = 0
+	}
+	var list []cell.Limit
+	for resource, value := range l.resources() {
+		hard := value
+		if resource == unix.RLIMIT_CPU {
+			hard++ // The soft limit is SIGXCPU, which says what it is; the hard one SIGKILL.
+		}
+		list = append(list, cell.Limit{Resource: uint64(resource), Soft: value, Hard: hard})
+	}
+	return list
+}

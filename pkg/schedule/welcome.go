@@ -1,0 +1,70 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// unwelcome says why a task gets no executor and no place: the installation keeps its pool, or the provider of its places,
+// from changes that are trusted as little as the run's. It is no wait: no time makes the change another one.
+func (s *State) unwelcome(t *task) string {
+	if t.run.planned == nil {
+		return ""
+	}
+	trust := t.run.trust()
+	if accepts, limited := s.cfg.Accepts[t.spec.pool.name]; limited && !slices.Contains(accepts, trust) {
+		return fmt.Sprintf("cannot run: pool %s accepts %s changes only, and this change is %s", t.spec.pool.name, levels(accepts), trust)
+	}
+	l := t.spec.demand.lease
+	if lends, limited := s.cfg.Lends[l.Provider]; limited && l.Wanted() && l.Limit == 0 && !slices.Contains(lends, trust) {
+		return fmt.Sprintf("cannot run: provider %s lends its places to %s changes only, and this change is %s", l.Provider, levels(lends), trust)
+	}
+	return s.unheld(t.spec.pool, trust)
+}
+
+// trust is how far the run's change is trusted, as the builder froze it; what nobody said is untrusted.
+func (r *run) trust() release.Trust {
+	if r.planned == nil {
+		return release.TrustUntrusted
+	}
+	return cmp.Or(r.planned.Trust, release.TrustUntrusted)
+}
+
+func levels(of []release.Trust) string {
+	if len(of) == 0 {
+		return "no"
+	}
+	names := make([]string, len(of))
+	for i, t := range of {
+		names[i] = string(t)
+	}
+	return strings.Join(names, " and ")
+}
+
+// unheld says why no executor of a pool can hold an untrusted change back, as they say themselves. A pool whose executors are
+// not known yet, or of which one can, is left to them: each refuses what it cannot hold.
+func (s *State) unheld(p *pool, trust release.Trust) string {
+	if trust.Covers(release.TrustTrusted) {
+		return ""
+	}
+	var first *executor
+	for _, x := range s.fleet {
+		if x.pool != p || !s.alive(x) {
+			continue
+		}
+		if x.beat.Isolation.Refusal == "" {
+			return ""
+		}
+		if first == nil || x.name < first.name {
+			first = x
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return fmt.Sprintf("cannot run: no executor of pool %s takes an untrusted change; %s says: %s", p.name, first.name, clip(first.beat.Isolation.Refusal))
+}

@@ -1,0 +1,126 @@
+package publisher
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sluiceci/sluice/pkg/bus"
+	"github.com/sluiceci/sluice/pkg/environment"
+	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/release"
+)
+
+// book is the fold of all publications, for the loop that decides and for the workers that make steps.
+type book struct {
+	mu   sync.Mutex
+	all  *sagas
+	read uint64        // place of the last fact
+	more chan struct{} // closed when it has grown
+}
+
+func newBook(rules environment.Rules) *book {
+	b := &book{all: newSagas(), more: make(chan struct{})}
+	b.all.rules = rules
+	return b
+}
+
+// take folds what was read.
+func (b *book) take(batch bus.Batch) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range batch.Events {
+		b.all.apply(e)
+	}
+	if batch.Last > b.read {
+		b.read = batch.Last
+		close(b.more)
+		b.more = make(chan struct{})
+	}
+}
+
+// decide returns what is to be said next of a run, and what it waits for.
+func (b *book) decide(run release.RunID, now time.Time) (cause event.Event, intents []event.Payload, waits release.RunID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	intents, waits = b.all.decide(run, now)
+	return b.all.of[run].cause, intents, waits
+}
+
+// said takes requests into account before they come back as facts: the next run is decided with them.
+func (b *book) said(events []event.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range events {
+		if _, asked := e.Data.(event.PublicationRequested); asked {
+			b.all.apply(e)
+		}
+	}
+}
+
+func (b *book) permit(run release.RunID, p event.PublicationRequested, now time.Time) permit {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.permit(run, p, now)
+}
+
+// reach waits until everything up to a place in the stream is folded.
+func (b *book) reach(ctx context.Context, seq uint64) error {
+	for {
+		b.mu.Lock()
+		read, more := b.read, b.more
+		b.mu.Unlock()
+		if read >= seq {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return fault.New(fault.Transient, "cannot decide whether it may commit: the facts are read up to %d, the newest that matters is %d", read, seq)
+		}
+	}
+}
+
+// caughtUp is how long a worker waits until the fold is as new as the stream.
+const caughtUp = 10 * time.Second
+
+// current makes the fold as new as the stream is now, as far as it matters for a commit: what people said of the run, and which
+// names any run has taken. What cannot be undone is decided on nothing older.
+func (p *publisher) current(ctx context.Context, run release.RunID) error {
+	ctx, cancel := context.WithTimeout(ctx, caughtUp)
+	defer cancel()
+	subjects := []string{event.TypePublicationRequested.Filter(), event.TypePublicationAdvanced.Filter()}
+	for _, t := range []event.Type{
+		event.TypeRunCancelRequested, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested,
+		event.TypePublicationFailed, event.TypeReleaseFailed,
+	} {
+		subjects = append(subjects, t.FilterRun(run))
+	}
+	newest := uint64(0)
+	for _, subject := range subjects {
+		e, err := p.deps.Bus.Get(ctx, subject)
+		if err != nil && !bus.Empty(err) {
+			return fault.As(fault.Transient, err)
+		}
+		newest = max(newest, e.Seq)
+	}
+	return p.book.reach(ctx, newest)
+}
+
+// reset begins the fold anew, with the facts read from their beginning.
+func (b *book) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rules := b.all.rules
+	b.all, b.read = newSagas(), 0
+	b.all.rules = rules
+}
+
+// repeated reports whether a person asked for a step again after its target was committed.
+func (b *book) repeated(run release.RunID, p event.PublicationRequested) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.all.of[run]
+	return s != nil && !s.target(p.Target, p.Kind).done[attempt{release.Committed, p.Round}]
+}
