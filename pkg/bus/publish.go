@@ -156,7 +156,7 @@ func publishError(err error) error {
 func (b *Bus) Get(ctx context.Context, subject string) (event.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	raw, err := b.conn.RequestWithContext(ctx, directGet(Facts, subject), nil)
+	raw, err := b.read(ctx, directGet(Facts, subject))
 	if err != nil {
 		return event.Event{}, fault.New(fault.Transient, "cannot read %s: %w", subject, err)
 	}
@@ -177,6 +177,21 @@ func (b *Bus) Get(ctx context.Context, subject string) (event.Event, error) {
 	e.Seq, _ = strconv.ParseUint(raw.Header.Get(jetstream.SequenceHeader), 10, 64)
 	e.Stored, _ = time.Parse(time.RFC3339Nano, raw.Header.Get(jetstream.TimeStampHeaer))
 	return e, nil
+}
+
+// readAgain is when a read is sent once more: its answer is lost when the server restarts.
+const readAgain = 2 * time.Second
+
+// read sends a request that changes nothing, again and again until it is answered or ctx ends.
+func (b *Bus) read(ctx context.Context, subject string) (*nats.Msg, error) {
+	for {
+		try, cancel := context.WithTimeout(ctx, readAgain)
+		answer, err := b.conn.RequestWithContext(try, subject, nil)
+		cancel()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return answer, err
+		}
+	}
 }
 
 // Empty reports whether an error of Get says that its place is empty.

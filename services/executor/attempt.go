@@ -23,6 +23,7 @@ type attempt struct {
 	ref    event.AttemptRef
 	cancel context.CancelCauseFunc
 
+	started    bool   // it was claimed by this executor; the executor's lock guards it
 	dispatched uint64 // place in the stream of its dispatch; 0 when it cleans up after one that has ended
 
 	data     event.TaskDispatched

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/driver"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -104,28 +105,43 @@ func (e *executor) reason() string {
 	return e.refused
 }
 
-// register takes an attempt in hand. It returns nil when the attempt is or was in hand already: a message that came
-// twice. From here on the heartbeat names it.
+// register takes an attempt in hand. It returns nil when the attempt was claimed here already: its message came twice. While
+// the twin of a message has not claimed the attempt yet, the message comes again: the twin may still fail, and whoever
+// acknowledges one of them ends both. From here on the heartbeat names the attempt.
 func (e *executor) register(ref event.AttemptRef, dispatched uint64, cancel context.CancelCauseFunc) (*attempt, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.refused != "" {
 		return nil, fault.Later(time.Second, "cannot take an attempt: %s", e.refused)
 	}
-	if e.running[ref] != nil || e.recent.has(ref) {
+	twin := e.running[ref]
+	switch {
+	case e.recent.has(ref) || twin != nil && twin.started:
 		return nil, nil
+	case twin != nil:
+		return nil, bus.Again(twinWait)
 	}
 	a := &attempt{e: e, ref: ref, dispatched: dispatched, cancel: cancel}
 	e.running[ref] = a
 	return a, nil
 }
 
+// twinWait is how soon a message comes again while another delivery of it is in hand.
+const twinWait = time.Second
+
+// start notes that an attempt was claimed.
+func (e *executor) start(a *attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a.started = true
+}
+
 // release lets an attempt go. One that was claimed is remembered, so that a message which comes twice is known.
-func (e *executor) release(a *attempt, claimed bool) {
+func (e *executor) release(a *attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.running, a.ref)
-	if claimed {
+	if a.started {
 		e.recent.add(a.ref)
 	}
 	select {

@@ -77,6 +77,35 @@ func TestOrdersToStop(t *testing.T) {
 	}
 }
 
+// TestTwinsOfAMessage: a dispatch that comes twice is acknowledged only once its attempt is claimed. While the first delivery
+// may still fail, the second comes again: acknowledged, it would take the first with it, and nobody would run the attempt.
+func TestTwinsOfAMessage(t *testing.T) {
+	t.Parallel()
+	e := newExecutor(Config{Pool: "linux", Dir: t.TempDir()}.orDefault(), service.Deps{Log: slog.New(slog.DiscardHandler)}, nil)
+	ref := event.AttemptRef{Run: testRun, Task: "job", Attempt: 1}
+	register := func() (*attempt, error) { return e.register(ref, 7, func(error) {}) }
+	first, err := register()
+	if first == nil || err != nil {
+		t.Fatalf("the first delivery got %v, %v", first, err)
+	}
+	if a, err := register(); a != nil || !bus.Untimely(err) {
+		t.Errorf("before the claim the second got %v, %v; expected that it comes again", a, err)
+	}
+	e.release(first)
+	second, err := register()
+	if second == nil || err != nil {
+		t.Fatalf("after the first failed, the second got %v, %v; expected the attempt", second, err)
+	}
+	e.start(second)
+	if a, err := register(); a != nil || err != nil {
+		t.Errorf("while it runs a third got %v, %v; expected that it is done with", a, err)
+	}
+	e.release(second)
+	if a, err := register(); a != nil || err != nil {
+		t.Errorf("after its end a fourth got %v, %v; expected that it is done with", a, err)
+	}
+}
+
 func TestCancelBeforeTheCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

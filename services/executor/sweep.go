@@ -43,7 +43,7 @@ func (e *executor) sweep(ctx context.Context, d *bus.Delivery[event.PlacesCreate
 	if a == nil || err != nil {
 		return err
 	}
-	defer e.release(a, false)
+	defer e.release(a)
 	given, err := e.given(ctx, ref, p.Pool)
 	if err != nil {
 		return err

@@ -19,17 +19,17 @@ func (e *executor) take(ctx context.Context, d *bus.Delivery[event.TaskDispatche
 	if a == nil || err != nil {
 		return err
 	}
-	claimed := false
-	defer func() { e.release(a, claimed) }()
+	defer e.release(a)
 	if over, err := e.ended(ctx, d.Event, d.Data); over || err != nil {
 		return err
 	}
-	claimed, err = d.Claim(ctx, event.TaskStarted{
+	claimed, err := d.Claim(ctx, event.TaskStarted{
 		Task: d.Data.Task, Attempt: d.Data.Attempt, Pool: e.config.Pool, Executor: e.deps.Instance,
 	})
 	if err != nil || !claimed {
 		return err // With no error another executor has it, and the message is done with.
 	}
+	e.start(a)
 	if err := d.Ack(); err != nil {
 		e.log.Warn("cannot acknowledge an attempt that was claimed; its message will come again and be known", "err", err)
 	}

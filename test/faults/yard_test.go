@@ -21,6 +21,8 @@ import (
 	"github.com/sluiceci/sluice/pkg/loopback"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
+	core "github.com/sluiceci/sluice/pkg/schedule"
+	scheduler "github.com/sluiceci/sluice/services/test-scheduler"
 )
 
 // settling bounds every wait in a yard. It is long for machines that have much else to do.
@@ -295,7 +297,31 @@ func (y *yard) until(done func(event.Event) bool) {
 		}
 		y.read(ctx)
 	}
-	y.t.Fatalf("it did not happen within %s; the last facts:\n%s", settling, story(y.seen[max(0, len(y.seen)-60):]))
+	y.t.Fatalf("it did not happen within %s; the last facts:\n%s%s", settling, story(y.seen[max(0, len(y.seen)-60):]), y.unfinished())
+}
+
+// unfinished says of every run without an end what was read of it, and why it waits.
+func (y *yard) unfinished() string {
+	counts := map[release.RunID]map[event.Type]int{}
+	over := map[release.RunID]bool{}
+	for _, e := range y.seen {
+		if counts[e.Run] == nil {
+			counts[e.Run] = map[event.Type]int{}
+		}
+		counts[e.Run][e.Type]++
+		over[e.Run] = over[e.Run] || e.Type == event.TypeRunFinished
+	}
+	var b strings.Builder
+	status, err := y.bus.StreamStatus(y.t.Context(), bus.Facts)
+	fmt.Fprintf(&b, "read to fact %d; the stream: %+v %v\n", y.last, status, err)
+	for run, types := range counts {
+		if over[run] || !strings.HasPrefix(string(run), "storm") {
+			continue
+		}
+		why, err := bus.Ask[scheduler.Question, core.Why](y.t.Context(), y.bus, scheduler.TopicWhy, scheduler.Question{Run: run})
+		fmt.Fprintf(&b, "%s: %v\n  %+v %v\n", run, types, why, err)
+	}
+	return b.String()
 }
 
 // read reads what has come. A follower that was cut off is followed by another.
