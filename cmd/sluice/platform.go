@@ -275,6 +275,7 @@ func (p *platform) close() {
 // run serves until ctx ends. Services stop first, so that what they still say finds the bus open.
 func (p *platform) run(ctx context.Context) error {
 	handler := service.Handler(p.deps.Bus, p.registry, &p.health, p.deps.Gate, p.services...)
+	go p.health.Watch(ctx, p.deps, p.services...)
 	served := make(chan error, 1)
 	go func() { served <- p.edge.Serve(ctx, handler, p.listener) }()
 	err := service.Run(ctx, p.deps, &p.health, p.services...)

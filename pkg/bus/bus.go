@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +29,12 @@ type Bus struct {
 	metrics *metrics
 	options Options
 	decoded *decoded
-	dialed  atomic.Pointer[nats.Conn] // conn, for what runs while it is made
+
+	troubles troubles
+	closed   chan struct{} // by Close
+	closing  sync.Once
+	lost     atomic.Int64              // connections, since the streams were declared
+	dialed   atomic.Pointer[nats.Conn] // conn, for what runs while it is made
 }
 
 // Options configure a Bus.
@@ -98,7 +104,7 @@ func New(o Options) *Bus {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Bus{log: o.Log, now: o.Now, metrics: newMetrics(o.Registry), options: o, decoded: &decoded{}}
+	return &Bus{log: o.Log, now: o.Now, metrics: newMetrics(o.Registry), options: o, decoded: &decoded{}, closed: make(chan struct{})}
 }
 
 // Connect connects to a NATS server by URL and declares the streams.
@@ -179,20 +185,33 @@ func at(urls string) string {
 	return " at " + strings.Join(out, ", ")
 }
 
-// redeclare declares the streams again after a connection was lost: a server that has started anew has none of those that it
-// kept in memory.
+// redeclare declares the streams again after a connection was lost, and tries until it has worked: a server that has started
+// anew has none of those that it kept in memory, and may not be ready for a while.
 func (b *Bus) redeclare() {
-	if b.options.Onlooker || b.dialed.Load() == nil {
+	if b.options.Onlooker || b.dialed.Load() == nil || b.lost.Add(1) > 1 {
 		return
 	}
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
-		defer cancel()
-		if err := b.declare(ctx); err != nil {
-			b.log.Error("cannot declare the streams again; the next connection tries it", "err", err)
+		for pause := declarePause; ; pause = min(2*pause, time.Minute) {
+			lost := b.lost.Load()
+			ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
+			err := b.declare(ctx)
+			cancel()
+			if err == nil && b.lost.CompareAndSwap(lost, 0) {
+				return
+			}
+			b.log.Warn("the streams are not declared yet after a lost connection; trying again", "err", err, "again_in", pause)
+			select {
+			case <-time.After(pause):
+			case <-b.closed:
+				return
+			}
 		}
 	}()
 }
+
+// declarePause is before the streams are declared again for the second time.
+const declarePause = time.Second
 
 func (b *Bus) open(ctx context.Context) error {
 	if b.options.Onlooker {
@@ -214,6 +233,7 @@ func (b *Bus) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 
 // Close ends the connection; what was published and not yet acknowledged may or may not be stored.
 func (b *Bus) Close() {
+	b.closing.Do(func() { close(b.closed) })
 	if b.conn != nil {
 		b.conn.Close()
 	}

@@ -143,12 +143,16 @@ func (p *puller) request(ctx context.Context, n int) {
 	}
 }
 
+// answered notes that the server serves the consumer.
+func (p *puller) answered() { p.bus.troubles.note(p.consumer, "", time.Time{}) }
+
 // take gets a message to a worker, or hears how a request ended.
 func (p *puller) take(m *nats.Msg) {
 	if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 {
 		p.hear(status, m.Header)
 		return
 	}
+	p.answered()
 	msg := pulled{m}
 	if !p.begin() {
 		_ = msg.later(0) // it was asked for by nobody who still waits: another worker gets it
@@ -189,6 +193,7 @@ func (p *puller) hear(status string, header nats.Header) {
 	}
 	missing, err := strconv.Atoi(header.Get("Nats-Pending-Messages"))
 	if status == "408" && err == nil {
+		p.answered()
 		p.giveBack(missing)
 		return
 	}
@@ -216,6 +221,7 @@ func (p *puller) fail(reason string, answered bool) {
 	if n == 0 || ended {
 		return
 	}
+	p.bus.troubles.note(p.consumer, "cannot ask for messages: "+reason, time.Now().Add(troubleLasts))
 	p.bus.log.Warn("cannot ask for messages; trying again", "consumer", p.consumer, "reason", reason, "again_in", pullPause)
 	time.AfterFunc(pullPause, func() {
 		if answered {
@@ -240,11 +246,13 @@ func (p *puller) expire(now time.Time) {
 	lost := p.asked > 0 && now.After(p.until)
 	p.mu.Unlock()
 	if lost {
+		p.bus.troubles.note(p.consumer, "the server has not answered for "+(pullWait+pullPatience).String(), time.Time{})
 		p.forget()
 	}
 }
 
 func (p *puller) end() {
+	p.answered()
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()

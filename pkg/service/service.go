@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +34,7 @@ type Service struct {
 	Asks     []string     // topics that it asks others about
 	Answers  []string     // topics that it answers
 	ReadLogs bool         // it reads what tasks print
+	Stores   bool         // it writes blobs
 	Operates bool         // it looks at the streams, and replays dead letters
 	Bus      *bus.Bus     // its own connection; that of the process when nil
 }
@@ -71,36 +71,6 @@ type Deps struct {
 // Source is how a service of this process signs its events: "/builder/host-4f2a".
 func (d Deps) Source(service string) string { return "/" + service + "/" + d.Instance }
 
-// Health tells whether a service makes progress: each loop and route reports its last sign of life.
-type Health struct {
-	mu     sync.Mutex
-	faults map[string]string // loop → the error that it is in
-}
-
-// Problems lists the loops that are failing now, with their errors.
-func (h *Health) Problems() map[string]string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	out := make(map[string]string, len(h.faults))
-	for k, v := range h.faults {
-		out[k] = v
-	}
-	return out
-}
-
-func (h *Health) set(loop string, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.faults == nil {
-		h.faults = map[string]string{}
-	}
-	if err == nil {
-		delete(h.faults, loop)
-		return
-	}
-	h.faults[loop] = err.Error()
-}
-
 // Run serves every route and loop of the services until ctx ends. It returns early only when a route cannot be served
 // at all.
 func Run(ctx context.Context, deps Deps, health *Health, services ...Service) error {
@@ -121,11 +91,7 @@ func Run(ctx context.Context, deps Deps, health *Health, services ...Service) er
 }
 
 func serveRoute(ctx context.Context, deps Deps, s Service, r bus.Route) error {
-	b := deps.Bus
-	if s.Bus != nil {
-		b = s.Bus
-	}
-	if err := b.Serve(ctx, s.Name, deps.Source(s.Name), r); err != nil {
+	if err := s.connection(deps).Serve(ctx, s.Name, deps.Source(s.Name), r); err != nil {
 		return fmt.Errorf("cannot serve %s/%s: %w", s.Name, r.Name, err)
 	}
 	return nil

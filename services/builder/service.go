@@ -71,7 +71,7 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 	fetches := newFetcher(config.Fetch, deps)
 	says := []event.Type{event.TypeRunPlanned, event.TypeRunRejected, event.TypeChangeIgnored, event.TypeTaskRequested, event.TypeCommentAnswered, event.TypeRunPermissionRequested}
 	return service.Service{
-		Name: Name, Bus: deps.Bus,
+		Name: Name, Bus: deps.Bus, Stores: true,
 		Doc: "definition at the commit → plan; what others build is fetched; all builds in, stamped with the commit → candidate",
 		Routes: []bus.Route{
 			bus.Work("plan", says, b.plan, bus.Workers(config.Planners)),

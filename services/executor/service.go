@@ -112,7 +112,7 @@ func New(config Config, deps service.Deps, cache *git.Cache) (service.Service, e
 		event.TypeTaskStarted, event.TypeTaskFinished, event.TypePlacesCreated, event.TypePlacesDestroyed,
 	}
 	return service.Service{
-		Name: Name, Pool: config.Pool, Bus: deps.Bus, Asks: []string{idtoken.Topic + "." + config.Pool},
+		Name: Name, Pool: config.Pool, Bus: deps.Bus, Stores: true, Asks: []string{idtoken.Topic + "." + config.Pool},
 		Reads: append(says, event.TypeRunCancelRequested, event.TypeLeaseGranted, event.TypeLeaseEnded, event.TypeTaskCancelRequested),
 		Doc:   "runs one attempt: cleanup → prepare → run → collect → cleanup, whatever happens",
 		Routes: []bus.Route{

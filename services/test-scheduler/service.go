@@ -88,7 +88,7 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 	}
 	s := &scheduler{config: config, deps: deps, survey: newSurvey(deps.Registry)}
 	return service.Service{
-		Name: Name, Bus: deps.Bus, Answers: []string{TopicWhy, TopicQueues, TopicLimits, lease.Topic},
+		Name: Name, Bus: deps.Bus, Stores: true, Answers: []string{TopicWhy, TopicQueues, TopicLimits, lease.Topic},
 		Doc: "which task goes to which pool when, what is tried again, whether the gate opens, how a run ends",
 		Routes: []bus.Route{
 			bus.Work("request-tests", []event.Type{event.TypeTaskRequested}, s.requestTests,
