@@ -25,7 +25,7 @@ func (c *conversation) plan(ctx context.Context, job Job) (Outcome, bool, error)
 		case err != nil:
 			return Outcome{}, false, err
 		case said.End != nil:
-			outcome, err := c.judge(said.End)
+			outcome, err := c.judge(job, said.End)
 			return outcome, true, err
 		case said.Ask == nil:
 			return Outcome{}, false, &died{"it said nothing that a plan says"}
@@ -77,8 +77,8 @@ func (c *conversation) answer(ctx context.Context, a ask) (m message) {
 	return m
 }
 
-// judge is what a plan came to. What the host failed with comes back as it was.
-func (c *conversation) judge(e *end) (Outcome, error) {
+// judge is what a job came to. What the host failed with comes back as it was. An outcome that does not answer the job is an error.
+func (c *conversation) judge(job Job, e *end) (Outcome, error) {
 	switch {
 	case len(e.Problems) > 0:
 		return Outcome{}, e.Problems
@@ -86,7 +86,7 @@ func (c *conversation) judge(e *end) (Outcome, error) {
 		return Outcome{}, c.failed
 	case e.Failed != nil:
 		return Outcome{}, e.Failed.err()
-	case e.Outcome.Plan == nil && e.Outcome.Ignored == "":
+	case e.Outcome.Ignored == "" && e.Outcome.Starts != job.Rules, e.Outcome.Ignored == "" && (e.Outcome.Plan == nil) != job.Rules:
 		return Outcome{}, stopped("the process that plans gave neither a plan nor a reason")
 	}
 	return e.Outcome, nil

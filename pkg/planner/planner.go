@@ -27,10 +27,11 @@ type Host interface {
 	Answers(ctx context.Context, questions []definition.Question) (map[string]string, error)
 }
 
-// Outcome is a plan, or why the change starts none.
+// Outcome is a plan, or why the change starts none. Of a job for rules it is that the change starts a run, or why not.
 type Outcome struct {
 	Plan    *plan.Plan `json:"plan,omitempty"`
 	Ignored string     `json:"ignored,omitempty"`
+	Starts  bool       `json:"starts,omitempty"`
 	Require []string   `json:"require,omitempty"` // of a job for rules: gate.require
 }
 
@@ -50,7 +51,7 @@ func (h Here) Plan(ctx context.Context, job Job, host Host) (Outcome, error) {
 		return Outcome{Ignored: why}, nil
 	}
 	if job.Rules {
-		return Outcome{Require: definition.Requires(def)}, nil
+		return Outcome{Starts: true, Require: definition.Requires(def)}, nil
 	}
 	request, err := host.Request(ctx)
 	if err != nil {

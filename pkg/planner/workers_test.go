@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -128,6 +129,17 @@ func TestPlansAreTheSameThereAndHere(t *testing.T) {
 		got, err = m.Plan(t.Context(), job("project: x\ntriggers: {push: false}\nbuilds: {a: {run: make}}\n"), files{})
 		if err != nil || got.Plan != nil || !strings.Contains(got.Ignored, "triggers.push") {
 			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		rules := job(included)
+		rules.Rules = true
+		got, err = m.Plan(t.Context(), rules, files{texts: map[string]string{"f.bad": "fine"}})
+		if err != nil || !got.Starts || got.Plan != nil || !slices.Equal(got.Require, []string{"builds"}) {
+			t.Errorf("%s: asked for the rules only: %+v, %v", name, got, err)
+		}
+		rules.Text = []byte("project: x\ntriggers: {push: false}\nbuilds: {a: {run: make}}\n")
+		got, err = m.Plan(t.Context(), rules, files{})
+		if err != nil || got.Starts || !strings.Contains(got.Ignored, "triggers.push") {
+			t.Errorf("%s: asked for rules that let nothing start: %+v, %v", name, got, err)
 		}
 		var problems definition.Errors
 		if _, err = m.Plan(t.Context(), job("project: x\nbuild: {}\n"), files{}); !errors.As(err, &problems) || len(problems) != 2 || problems[0].Excerpt == "" {

@@ -115,6 +115,9 @@ func (b *builder) rules(ctx context.Context, p Project, c release.Change, why st
 		case outcome.Ignored != "":
 			return nil, event.ChangeIgnored{Kind: c.Kind, Reason: "on " + name + ", " + outcome.Ignored}, nil
 		}
+		if !outcome.Starts {
+			return nil, nil, fault.New(fault.Internal, "cannot tell whether %s lets an untrusted change start a run: the planner did not answer", name)
+		}
 		require = append(require, outcome.Require...)
 	}
 	if asked == 0 {
