@@ -17,11 +17,11 @@ func Trusts() []Trust { return []Trust{TrustRelease, TrustTrusted, TrustUntruste
 // Covers reports whether a change of level t may have what needs the level given. An unknown level is untrusted.
 func (t Trust) Covers(need Trust) bool { return t.rank() >= need.rank() }
 
-// Secrets reports whether a run of a kind of change may be given secrets, and if not why. Runs of pull requests never are:
-// what they run was read by nobody yet, whoever wrote it.
+// Secrets reports whether a run of a kind of change may be given secrets, and if not why. Runs of pull requests never are,
+// whether a push or a comment asked for them: what they run was read by nobody yet, whoever wrote it.
 func (t Trust) Secrets(kind ChangeKind) (bool, string) {
 	switch {
-	case kind == PullRequest:
+	case kind == PullRequest || kind == Comment:
 		return false, "a run of a pull request gets no secrets"
 	case !t.Covers(TrustTrusted):
 		return false, "a run of an untrusted change gets no secrets"

@@ -60,6 +60,7 @@ func TestDecide(t *testing.T) {
 		{"untrusted", with(func(u *secret.Use) { u.Trust = release.TrustUntrusted }), "a run of an untrusted change gets no secrets"},
 		{"trust that is not known", with(func(u *secret.Use) { u.Trust = "" }), "a run of an untrusted change gets no secrets"},
 		{"a pull request", with(func(u *secret.Use) { u.Change = release.PullRequest }), "a run of a pull request gets no secrets"},
+		{"a comment on a pull request", with(func(u *secret.Use) { u.Change = release.Comment }), "a run of a pull request gets no secrets"},
 		{"granted to trusted changes", with(func(u *secret.Use) { u.Name, u.Trust, u.Ref = "HF_TOKEN", release.TrustTrusted, "refs/heads/x" }), ""},
 		{"granted to every project", with(func(u *secret.Use) { u.Name, u.Project = "SHARED", "three" }), ""},
 		{"a secret that no grant names", with(func(u *secret.Use) { u.Name = "HOOK" }), `add {names: [HOOK], projects: [one], refs: ["refs/heads/master"], environments: [prod], kinds: [build]}`},
