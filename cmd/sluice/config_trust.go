@@ -55,6 +55,16 @@ func (in *installation) shareTrust() {
 	in.Scheduler.Accepts, in.Scheduler.Lends = pools, providers
 }
 
+// strangers reports whether some pool runs the code of untrusted changes.
+func (in *installation) strangers() bool {
+	for _, takes := range in.Builder.Accepts.Pools {
+		if slices.Contains(takes, release.TrustUntrusted) {
+			return true
+		}
+	}
+	return false
+}
+
 // takes is which changes a member of a pool takes: what it says, what its pool does, or what its driver can hold back.
 func (in *installation) takes(e executor.Config) []release.Trust {
 	i := slices.IndexFunc(in.Pools, func(p poolRule) bool { return p.Name == e.Pool })

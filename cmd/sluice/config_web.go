@@ -36,7 +36,8 @@ func (p *platform) gate(names []string) (*access.Gate, error) {
 	o := access.Options{
 		Config: p.in.Access, Static: p.in.Gateway.Tokens, Listen: p.in.Listen, PublicURL: p.in.PublicURL, Secret: p.deps.Secret,
 		Bus: speaker, Log: p.deps.Log, Now: p.deps.Now, Source: p.deps.Source("gateway"),
-		Mute: len(names) == 1 && names[0] == executor.Name,
+		Strangers: p.in.strangers(),
+		Mute:      len(names) == 1 && names[0] == executor.Name,
 	}
 	for _, one := range p.in.Projects {
 		o.Projects = append(o.Projects, access.ForgeProject{Name: one.Name, Forge: one.Forge, Repo: one.Repo})

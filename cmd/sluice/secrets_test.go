@@ -52,8 +52,8 @@ type vault struct {
 	repos map[string]string // directories by project
 }
 
-// newVault starts one.
-func newVault(t *testing.T) *vault {
+// newVault starts one, of an installation that a test may change before.
+func newVault(t *testing.T, change ...func(*installation)) *vault {
 	t.Helper()
 	dir := t.TempDir()
 	v := &vault{t: t, repos: map[string]string{"one": filepath.Join(dir, "one"), "two": filepath.Join(dir, "two")}}
@@ -80,6 +80,9 @@ func newVault(t *testing.T) *vault {
 		in.Projects = append(in.Projects, project{Project: gateway.Project{
 			Name: name, Repo: "acme/" + name, CloneURL: "file://" + repo, Branches: []string{"none"}, Secrets: []string{"HOOK"},
 		}})
+	}
+	for _, c := range change {
+		c(in)
 	}
 	var err error
 	v.platform, err = newPlatform(t.Context(), in, slog.New(slog.DiscardHandler),
@@ -124,7 +127,13 @@ func (v *vault) until(run release.RunID, typ event.Type, key string, found func(
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.t.Context(), 2*time.Minute)
 	defer cancel()
-	f, err := v.deps.Bus.Follow(ctx, bus.Following{Name: "test", Run: string(run), Types: []event.Type{typ, event.TypeRunRejected, event.TypeRunFinished}})
+	types := []event.Type{typ}
+	for _, end := range []event.Type{event.TypeRunRejected, event.TypeRunFinished} {
+		if end != typ {
+			types = append(types, end)
+		}
+	}
+	f, err := v.deps.Bus.Follow(ctx, bus.Following{Name: "test", Run: string(run), Types: types})
 	must(v.t, err)
 	defer f.Close()
 	for {

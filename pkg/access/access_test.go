@@ -176,12 +176,15 @@ func TestOpenToItsOwnMachine(t *testing.T) {
 		}
 	}
 	for _, listen := range []string{"0.0.0.0:80", "10.0.0.7:80", "[::]:80", "nonsense"} {
-		if projects, _ := (Config{}).public(listen, "http://127.0.0.1"); projects != nil {
+		if projects, _ := (Config{}).public(listen, "http://127.0.0.1", false); projects != nil {
 			t.Errorf("a listener at %s is open to read", listen)
 		}
 	}
-	if projects, _ := (Config{}).public("127.0.0.1:80", "https://sluice.example"); projects != nil {
+	if projects, _ := (Config{}).public("127.0.0.1:80", "https://sluice.example", false); projects != nil {
 		t.Error("a public URL is open to read")
+	}
+	if projects, _ := (Config{}).public("127.0.0.1:80", "http://127.0.0.1", true); projects != nil {
+		t.Error("a machine that runs strangers' code is open to what runs there")
 	}
 }
 

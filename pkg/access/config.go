@@ -39,14 +39,14 @@ type Static struct {
 func (c Config) logins() bool { return c.OIDC != nil || c.Forge != nil }
 
 // public are the projects that anybody may look at. An installation that says nothing is open to its own machine, as long as
-// nobody can sign in and it is not reached from elsewhere.
-func (c Config) public(listen, publicURL string) (projects []string, own bool) {
+// nobody can sign in, it is not reached from elsewhere, and no stranger's code runs there.
+func (c Config) public(listen, publicURL string, strangers bool) (projects []string, own bool) {
 	if c.Anonymous != nil {
 		return *c.Anonymous, false
 	}
 	host, _, badListen := net.SplitHostPort(listen)
 	u, err := url.Parse(publicURL)
-	if err != nil || badListen != nil || c.logins() || !loopback(host) || !loopback(u.Hostname()) {
+	if err != nil || badListen != nil || strangers || c.logins() || !loopback(host) || !loopback(u.Hostname()) {
 		return nil, false
 	}
 	return []string{All}, true

@@ -27,6 +27,7 @@ type Options struct {
 	Now       func() time.Time
 	Source    string // of the events that it says
 	Projects  []ForgeProject
+	Strangers bool // code of untrusted changes may run on this machine, and reach this process over loopback
 	Mute      bool // it does not store that a token was used: the identity of a pool may not
 }
 
@@ -49,7 +50,7 @@ func New(o Options) (*Gate, error) {
 		o.Config.Session = 12 * time.Hour
 	}
 	g := &Gate{o: o, ledger: &ledger{bus: o.Bus, now: o.Now, mute: o.Mute}, runs: &runs{bus: o.Bus}}
-	g.public, g.ownOnly = o.Config.public(o.Listen, o.PublicURL)
+	g.public, g.ownOnly = o.Config.public(o.Listen, o.PublicURL, o.Strangers)
 	var err error
 	g.login, err = newLogin(g)
 	return g, err
@@ -103,6 +104,13 @@ func (g *Gate) watch(r *http.Request, was Identity, rule Rule, cancel func()) (s
 	}
 	first := time.AfterFunc(recheck, again)
 	return func() { first.Stop() }
+}
+
+// Sees reports whether the sender of a request may look at what concerns the whole installation. It decides nothing else: it is
+// for answers that everybody gets, with more or less in them.
+func (g *Gate) Sees(r *http.Request) bool {
+	who, err := g.who(r)
+	return err == nil && who.In(All) >= Viewer
 }
 
 // who finds out who asks. A token or a session that is worth nothing is refused, never taken for nobody's.

@@ -3,6 +3,9 @@ package service_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -28,6 +31,7 @@ type patient struct {
 	server *bus.Server
 	bus    *bus.Bus
 	url    string
+	closed string // the URL of the same process behind a gate that nobody passes without an identity
 }
 
 func newPatient(t *testing.T, o bus.Options) *patient {
@@ -54,19 +58,44 @@ func newPatient(t *testing.T, o bus.Options) *patient {
 
 func (p *patient) serve(deps service.Deps, s service.Service) {
 	p.t.Helper()
-	gate, err := access.New(access.Options{Listen: "127.0.0.1:0", Log: deps.Log, Bus: p.bus, Now: time.Now, Source: "/holder/one"})
-	if err != nil {
-		p.t.Fatal(err)
-	}
 	health := &service.Health{}
-	web := httptest.NewServer(service.Handler(p.bus, prometheus.NewRegistry(), health, gate, s))
-	p.t.Cleanup(web.Close)
-	p.url = web.URL
+	p.url, p.closed = p.web(deps, health, false, s), p.web(deps, health, true, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}, 2)
 	go func() { health.Watch(ctx, deps, s); done <- struct{}{} }()
 	go func() { _ = service.Run(ctx, deps, health, s); done <- struct{}{} }()
 	p.t.Cleanup(func() { cancel(); <-done; <-done })
+}
+
+// web is the URL of the HTTP side, of a machine that runs strangers' code or not.
+func (p *patient) web(deps service.Deps, health *service.Health, strangers bool, s service.Service) string {
+	p.t.Helper()
+	gate, err := access.New(access.Options{
+		Listen: "127.0.0.1:0", PublicURL: "http://127.0.0.1", Log: deps.Log, Bus: p.bus, Now: time.Now, Source: "/holder/one", Strangers: strangers,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	web := httptest.NewServer(service.Handler(p.bus, prometheus.NewRegistry(), health, gate, s))
+	p.t.Cleanup(web.Close)
+	return web.URL
+}
+
+// tellsNobody asks as nobody for what is broken: the part is named, and nothing else.
+func (p *patient) tellsNobody(path, part string) {
+	p.t.Helper()
+	answer, err := http.Get(p.closed + path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		p.t.Fatal(err)
+	}
+	want := fmt.Sprintf("%q:\"only people with the role viewer in all projects see the reason", part)
+	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), want) || strings.Contains(string(text), "cannot") {
+		p.t.Errorf("%s tells nobody in particular: %d %s", path, answer.StatusCode, text)
+	}
 }
 
 // until waits for an answer of a path, and for a word in it.
@@ -101,6 +130,7 @@ func TestHealthSaysWhetherBlobsCanBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until("/healthz", http.StatusServiceUnavailable, `"blobs":"cannot store blob`)
+	p.tellsNobody("/healthz", "blobs")
 	p.until("/readyz", http.StatusOK, "")
 	if err := os.Remove(blobs); err != nil {
 		t.Fatal(err)
@@ -127,6 +157,7 @@ func TestHealthSaysWhetherFactsCanBeStored(t *testing.T) {
 	p.server.Close()
 	p.until("/healthz", http.StatusServiceUnavailable, "the connection to NATS is away")
 	p.until("/readyz", http.StatusServiceUnavailable, "cannot reach JetStream")
+	p.tellsNobody("/readyz", "problem")
 }
 
 func stored(t *testing.T, b *bus.Bus) uint64 {

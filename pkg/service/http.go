@@ -24,8 +24,13 @@ func Handler(b *bus.Bus, gatherer prometheus.Gatherer, health *Health, gate *acc
 	}
 	metrics := promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	mux.Handle("GET /metrics", gate.Protect(access.Whole(access.Viewer), metrics))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		problems := health.Problems()
+		if len(problems) > 0 && !sees(gate, r) {
+			for part := range problems {
+				problems[part] = hidden
+			}
+		}
 		answer(w, len(problems) == 0, map[string]any{"problems": problems})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
@@ -34,11 +39,26 @@ func Handler(b *bus.Bus, gatherer prometheus.Gatherer, health *Health, gate *acc
 		err := b.Ready(ctx)
 		state := map[string]any{}
 		if err != nil {
-			state["problem"] = err.Error()
+			state["problem"] = hidden
+			if sees(gate, r) {
+				state["problem"] = err.Error()
+			}
 		}
 		answer(w, err == nil, state)
 	})
 	return mux
+}
+
+// What is wrong names servers and files of the installation: a probe needs to know only that something is, and where.
+const hidden = "only people with the role viewer in all projects see the reason; it is in the log too"
+
+// seesWithin is how long it may take to find out who asks how a process is: what tells it may be what is broken.
+const seesWithin = 2 * time.Second
+
+func sees(gate *access.Gate, r *http.Request) bool {
+	ctx, cancel := context.WithTimeout(r.Context(), seesWithin)
+	defer cancel()
+	return gate.Sees(r.WithContext(ctx))
 }
 
 func answer(w http.ResponseWriter, ok bool, state map[string]any) {
