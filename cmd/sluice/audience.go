@@ -40,6 +40,7 @@ func (in *installation) credentials() map[string]map[string]string {
 	if c := in.Access.Forge; c != nil {
 		add(platformName, c.ClientSecret, "the client secret of access.forge")
 	}
+	add(platformName, in.Services.Key, "the key of services")
 	for _, d := range in.Exporter.Destinations {
 		add(exporter.Name, d.AccessKey, "a credential of the exporter's destination "+d.Name)
 		add(exporter.Name, d.SecretKey, "a credential of the exporter's destination "+d.Name)

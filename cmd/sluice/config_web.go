@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/edge"
 	"github.com/sluiceci/sluice/services/executor"
 	"github.com/sluiceci/sluice/services/gateway"
+	"github.com/sluiceci/sluice/services/reporter"
 )
 
 // WebSide says how a process is reached over HTTP, and by whom.
@@ -16,6 +18,56 @@ type WebSide struct {
 	Proxies []string      `yaml:"trusted_proxies"` // addresses of reverse proxies whose X-Forwarded-For is believed
 	HTTP    edge.Limits   `yaml:"http"`
 	Access  access.Config `yaml:"access"`
+
+	Services siblings `yaml:"services"` // where the services that serve HTTP are, when they are processes of their own
+}
+
+// siblings are the processes that serve the pages, the API and the webhooks together. Each answers for the other, so that clients
+// talk to one address.
+type siblings struct {
+	Gateway  string `yaml:"gateway"`  // URL
+	Reporter string `yaml:"reporter"` // URL
+	Key      string `yaml:"key"`      // name of the secret that they show each other
+}
+
+// other is the service that answers what a process of these services does not serve, and where it is.
+func (s siblings) other(names []string) (name, at string) {
+	switch {
+	case len(names) != 1:
+		return "", ""
+	case names[0] == gateway.Name:
+		return reporter.Name, s.Reporter
+	case names[0] == reporter.Name:
+		return gateway.Name, s.Gateway
+	default:
+		return "", ""
+	}
+}
+
+// introduce makes the processes of the gateway and the reporter know each other.
+func (p *platform) introduce(names []string) error {
+	s := p.in.Services
+	if s.Gateway == "" && s.Reporter == "" {
+		return nil
+	}
+	if s.Key == "" {
+		return fmt.Errorf("cannot use services: expected services.key, the name of a secret that the gateway and the reporter show each other")
+	}
+	name, at := s.other(names)
+	if name == "" {
+		return nil
+	}
+	key, err := p.deps.Secret(s.Key)
+	if err != nil {
+		return fmt.Errorf("cannot use services.key: %w", err)
+	}
+	if err := p.edge.Siblings(key); err != nil {
+		return err
+	}
+	if at != "" {
+		p.sibling, err = edge.NewSibling(name, at, key, p.deps.Log)
+	}
+	return err
 }
 
 // edge is how the process is reached over HTTP.

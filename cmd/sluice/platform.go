@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -129,6 +130,7 @@ type platform struct {
 	registry *prometheus.Registry
 	listener net.Listener // of the HTTP side
 	edge     *edge.Edge
+	sibling  *edge.Sibling // answers what is not served here; nil where everything is
 	health   service.Health
 	services []service.Service
 	closers  []func() // run last in, first out
@@ -168,6 +170,9 @@ func (p *platform) open(ctx context.Context, log *slog.Logger, names []string) e
 		return err
 	}
 	p.deps = service.Deps{Log: log, Registry: p.registry, Now: time.Now, Instance: instance(), Secret: p.secretsOf(platformName)}
+	if err = p.introduce(names); err != nil {
+		return err
+	}
 	if p.deps.Blobs, err = blob.Open(ctx, p.in.Blobs); err != nil {
 		return err
 	}
@@ -246,26 +251,6 @@ func (p *platform) sweep(ctx context.Context) {
 	}()
 }
 
-// natsAddress reads "host:port"; port 0 takes any free one, which the server calls -1.
-func natsAddress(listen string) (string, int, error) {
-	switch listen {
-	case "off", "":
-		return "", 0, nil
-	}
-	host, text, err := net.SplitHostPort(listen)
-	if err != nil {
-		return "", 0, fmt.Errorf("cannot listen for NATS at %q: expected host:port, or \"off\"", listen)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		return "", 0, fmt.Errorf("cannot listen for NATS at %q: %q is no port", listen, text)
-	}
-	if port == 0 {
-		port = -1
-	}
-	return host, port, nil
-}
-
 func (p *platform) close() {
 	for _, c := range slices.Backward(p.closers) {
 		c()
@@ -274,7 +259,11 @@ func (p *platform) close() {
 
 // run serves until ctx ends. Services stop first, so that what they still say finds the bus open.
 func (p *platform) run(ctx context.Context) error {
-	handler := service.Handler(p.deps.Bus, p.registry, &p.health, p.deps.Gate, p.services...)
+	mux := service.Handler(p.deps.Bus, p.registry, &p.health, p.deps.Gate, p.services...)
+	handler := http.Handler(mux)
+	if p.sibling != nil {
+		handler = p.sibling.Or(mux)
+	}
 	go p.health.Watch(ctx, p.deps, p.services...)
 	served := make(chan error, 1)
 	go func() { served <- p.edge.Serve(ctx, handler, p.listener) }()

@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/sluiceci/sluice/pkg/service"
 	"github.com/sluiceci/sluice/services/executor"
@@ -37,3 +39,23 @@ func (p *platform) remotePools() ([]service.Service, error) {
 
 // listens reports whether the embedded server opens a socket.
 func (n natsSide) listens() bool { return n.Listen != "" && n.Listen != "off" }
+
+// natsAddress reads "host:port"; port 0 takes any free one, which the server calls -1.
+func natsAddress(listen string) (string, int, error) {
+	switch listen {
+	case "off", "":
+		return "", 0, nil
+	}
+	host, text, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", 0, fmt.Errorf("cannot listen for NATS at %q: expected host:port, or \"off\"", listen)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return "", 0, fmt.Errorf("cannot listen for NATS at %q: %q is no port", listen, text)
+	}
+	if port == 0 {
+		port = -1
+	}
+	return host, port, nil
+}

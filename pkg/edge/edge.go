@@ -36,6 +36,13 @@ type Edge struct {
 	bodies      *bodies
 	connections int
 	log         *slog.Logger
+	key         string // of the installation's other processes; none may hand requests over when it is empty
+}
+
+// Siblings lets the processes that know a key hand requests over.
+func (e *Edge) Siblings(key string) error {
+	e.key = key
+	return CheckKey(key)
 }
 
 // New makes an edge that answers to some names, and believes some proxies.
@@ -51,7 +58,15 @@ func New(hosts Hosts, proxies Proxies, l Limits, log *slog.Logger) *Edge {
 
 // Handler puts the limits of each request before a handler.
 func (e *Edge) Handler(next http.Handler) http.Handler {
-	return headers(e.hosts.only(timed(e.proxies.noted(e.bodies.bounded(next)))))
+	inner := timed(e.bodies.bounded(next))
+	own := e.hosts.only(e.proxies.noted(inner))
+	return headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r = e.take(r); handedOver(r) { // the sibling has looked at its host and where it comes from
+			inner.ServeHTTP(w, r)
+			return
+		}
+		own.ServeHTTP(w, r)
+	}))
 }
 
 // Serve serves a handler on a listener until ctx ends, then lets requests finish for five seconds. Streams that have no end

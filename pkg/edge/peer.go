@@ -84,6 +84,9 @@ func Peer(r *http.Request) string {
 // Direct reports whether a request came from this machine itself, and not through a proxy on it. A proxy that adds no header at all
 // cannot be told from a client.
 func Direct(r *http.Request) bool {
+	if by, ok := r.Context().Value(handedKey{}).(handed); ok {
+		return by.direct
+	}
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Forwarded") || slices.Contains(added(), name) {
 			return false

@@ -15,7 +15,7 @@ import (
 
 // Handler is the HTTP side of a process: the services' endpoints, /metrics, /healthz and /readyz.
 // The gate is before all of them.
-func Handler(b *bus.Bus, gatherer prometheus.Gatherer, health *Health, gate *access.Gate, services ...Service) http.Handler {
+func Handler(b *bus.Bus, gatherer prometheus.Gatherer, health *Health, gate *access.Gate, services ...Service) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, s := range services {
 		for _, e := range s.HTTP {

@@ -28,6 +28,7 @@ type surroundings struct {
 	checkout string
 	config   string // file of the installation
 	gateway  string // address
+	reporter string // address
 	forge    *world.Forge
 	pypi     *world.PyPI
 	registry *countingRegistry
@@ -37,7 +38,7 @@ type surroundings struct {
 func newSurroundings(t testing.TB, dir string) *surroundings {
 	s := &surroundings{
 		t: t, dir: dir, checkout: filepath.Join(dir, "checkout"), config: filepath.Join(dir, "installation.yaml"),
-		gateway: loopback.ReserveFor(t), pypi: world.NewPyPI("upload-token"),
+		gateway: loopback.ReserveFor(t), reporter: loopback.ReserveFor(t), pypi: world.NewPyPI("upload-token"),
 		registry: &countingRegistry{next: world.Registry(), tags: map[string]int{}},
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,12 +60,17 @@ func newSurroundings(t testing.TB, dir string) *surroundings {
 	return s
 }
 
-// address is where a service listens: the gateway where the forge finds it, also after a kill.
+// address is where a service listens: the gateway where the forge finds it, also after a kill, and the reporter where the
+// gateway does.
 func (s *surroundings) address(service string) string {
-	if service == "gateway" {
+	switch service {
+	case "gateway":
 		return s.gateway
+	case "reporter":
+		return s.reporter
+	default:
+		return "127.0.0.1:0"
 	}
-	return "127.0.0.1:0"
 }
 
 func (s *surroundings) seed(pypi, registry string) {
