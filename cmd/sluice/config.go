@@ -124,14 +124,19 @@ type natsSide struct {
 
 // readInstallation reads the file, or gives the defaults when the name is empty.
 func readInstallation(name string) (*installation, error) {
-	in := &installation{}
 	if name == "" {
-		return in, nil
+		return &installation{}, nil
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the installation's file: %w", err)
 	}
+	return parseInstallation(name, text)
+}
+
+// parseInstallation reads the file's text and refuses what contradicts itself.
+func parseInstallation(name string, text []byte) (*installation, error) {
+	in := &installation{}
 	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(in); err != nil {
 		return nil, fmt.Errorf("cannot read %s: %s", name, yaml.FormatError(err, false, true))
 	}

@@ -71,3 +71,30 @@ providers: [{name: metal, places: [{name: a}]}, {name: lab, places: [{name: a}],
 		}
 	}
 }
+
+// FuzzInstallation feeds texts to what reads the installation's file: each is an installation whose pieces can be asked for, or
+// an error that names the file.
+func FuzzInstallation(f *testing.F) {
+	f.Add("pools: [{name: open, accepts: [release]}]\nexecutors: [{pool: open, driver: {kind: container}}]\nproviders: [{name: lab, places: [{name: a}]}]")
+	f.Add("nats: {urls: [nats://a:4222], creds: keys, tls: {ca: a.pem}}\nsecrets: {providers: [{kind: file, path: s}], grants: [{names: [A], projects: ['*']}]}")
+	f.Add("projects: [{name: p, repo: a/b, forge: gitea, release_refs: [refs/heads/main], gate: {require: [tests]}}]")
+	f.Add("a: &a [*a]")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<14 {
+			return
+		}
+		in, err := parseInstallation("sluice.yaml", []byte(text))
+		if err != nil {
+			if !strings.Contains(err.Error(), "sluice.yaml") {
+				t.Errorf("%v does not name the file", err)
+			}
+			return
+		}
+		in.share()
+		in.credentials()
+		in.audience("publisher")
+		in.grants()
+		in.private()
+		in.bareExecutors(nil)
+	})
+}
