@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -152,31 +153,49 @@ func TestDownloadedArtifactsAreCompared(t *testing.T) {
 	}
 }
 
-// TestTailFollowsTheBus listens directly: the newest facts, then what comes, until it is interrupted.
-func TestTailFollowsTheBus(t *testing.T) {
+// TestTailFollows the newest facts, then what comes, until it is interrupted: on the machine of the bus and by the API alone.
+func TestTailFollows(t *testing.T) {
 	t.Parallel()
 	w := told(t)
+	remote := t.TempDir()
+	at, err := client.Find(client.Place{Dir: w.dir})
+	must(t, err)
+	at.NATS, at.NATSSeed, at.Token = "", "", worldToken
+	text, err := json.Marshal(at)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(remote, client.ConnectionFile), text, 0o600))
+	for i, dir := range []string{w.dir, remote} {
+		w.tails(t, dir, fmt.Sprint("r", i))
+	}
+}
+
+func (w *world) tails(t *testing.T, dir, request string) {
+	t.Helper()
 	ctx, interrupt := context.WithCancel(t.Context())
 	lines := make(lineWriter, 64)
 	ended := make(chan int, 1)
-	go func() { ended <- sluiceTo(ctx, lines, io.Discard, w.args("events tail --last 5 --json")...) }()
+	go func() {
+		ended <- sluiceTo(ctx, lines, io.Discard, "events", "tail", "--last", "5", "--json", "--dir", dir)
+	}()
 	next := func() string {
 		select {
 		case line := <-lines:
 			return line
+		case code := <-ended:
+			t.Fatalf("it ended with exit code %d", code)
 		case <-time.After(time.Minute):
 			t.Fatal("no line came within a minute")
-			return ""
 		}
+		return ""
 	}
 	for range 5 {
 		if line := next(); !strings.Contains(line, string(w.runs["running"])) {
 			t.Errorf("%s is not of the newest run", line)
 		}
 	}
-	news := event.Root(w.runs["running"], "/test/x", time.Now(), event.GateHeld{Request: "r", By: "ada", Reason: "new \x1b[2Jdisks"})
+	news := event.Root(w.runs["running"], "/test/x", time.Now(), event.GateHeld{Request: request, By: "ada", Reason: "new \x1b[2Jdisks"})
 	must(t, w.bus.Publish(t.Context(), news))
-	if line := next(); !strings.Contains(line, `"type":"gate.held"`) || !strings.Contains(line, `"by":"ada"`) {
+	if line := next(); !strings.Contains(line, `"type":"gate.held"`) || !strings.Contains(line, `"request":"`+request) {
 		t.Errorf("the next is %s, want what was just said", line)
 	}
 	interrupt()

@@ -54,11 +54,14 @@ func eventsTailCommand() *cobra.Command {
 		if run != "" {
 			return s.tailRun(ctx, run, types)
 		}
+		if s.at.NATS == "" {
+			return s.Tail(ctx, kind, last, func(e event.Event) error { return s.print(factOf(e), true) })
+		}
 		return s.tail(ctx, types, last)
 	})
 }
 
-// tail prints every fact of the types, from the last few on, until it is interrupted.
+// tail prints every fact of the types, from the last few on, until it is interrupted. On the machine of the bus it listens itself.
 func (s *session) tail(ctx context.Context, types []event.Type, last uint64) error {
 	b, err := s.bus(ctx)
 	if err != nil {
@@ -122,10 +125,6 @@ func (s *session) print(f fact, several bool) error {
 
 // bus connects to the bus of the Sluice, to listen only.
 func (s *session) bus(ctx context.Context) (*bus.Bus, error) {
-	if s.at.NATS == "" {
-		return nil, fault.New(fault.Invalid, "cannot listen to the bus: this needs the NATS server's address, which stands in %s of a Sluice "+
-			"on this machine (--dir); name a run to use the API instead", client.ConnectionFile)
-	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	o := bus.Options{Name: "sluice-cli", Onlooker: true}

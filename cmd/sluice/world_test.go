@@ -62,13 +62,20 @@ func told(t *testing.T) *world {
 	return w
 }
 
+// worldToken is the token of whoever may do everything in such a world.
+const worldToken = "the-token-of-the-local-operator"
+
 // report runs a reporter until the test ends.
 func report(t *testing.T, dir string, deps service.Deps, registry *prometheus.Registry) string {
 	t.Helper()
 	s, err := reporter.New(reporter.Config{Database: "sqlite://" + filepath.Join(dir, "reporter.db")}, deps)
 	must(t, err)
 	var health service.Health
-	gate, err := access.New(access.Options{Listen: "127.0.0.1:80", PublicURL: "http://127.0.0.1", Secret: deps.Secret, Bus: deps.Bus, Log: deps.Log, Now: time.Now})
+	secrets := func(string) (string, error) { return worldToken, nil }
+	gate, err := access.New(access.Options{
+		Listen: "127.0.0.1:80", PublicURL: "http://127.0.0.1", Secret: secrets, Static: []access.Static{{Owner: "local", Secret: "LOCAL"}},
+		Bus: deps.Bus, Log: deps.Log, Now: time.Now,
+	})
 	must(t, err)
 	http := httptest.NewServer(service.Handler(deps.Bus, registry, &health, gate, s))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -61,11 +62,60 @@ type Event struct {
 type EventsPage struct {
 	Events []Event `json:"events"`
 	Next   uint64  `json:"next,omitempty"`
+	After  uint64  `json:"after"` // behind which place in the stream it begins
 }
 
 // Events lists facts of a run with all that they say.
 func (c *Client) Events(ctx context.Context, q FactsQuery) (EventsPage, error) {
 	return get[EventsPage](ctx, c, q.values(), "runs", string(q.Run), "events")
+}
+
+// tailPause is between two looks for new facts, as long as there are none.
+const tailPause = time.Second
+
+// Tail hands over the facts of all runs as they come, beginning with the last ones, until ctx ends. It needs the role maintainer in
+// all projects. A server that is away for a while is asked again.
+func (c *Client) Tail(ctx context.Context, kind string, last uint64, fn func(event.Event) error) error {
+	query := FactsQuery{Type: kind, Limit: pageMost}.values()
+	query.Set("last", strconv.FormatUint(last, 10))
+	for answered := time.Now(); ; {
+		more, err := c.tailPage(ctx, query, fn)
+		switch {
+		case err == nil:
+			answered = time.Now()
+		case !fault.Is(err, fault.Transient) || ctx.Err() != nil || time.Since(answered) > watchSilent:
+			return err
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return fault.As(fault.Transient, context.Cause(ctx))
+		case <-time.After(tailPause):
+		}
+	}
+}
+
+// tailPage hands over a page of facts, and lets the query go on behind it.
+func (c *Client) tailPage(ctx context.Context, query url.Values, fn func(event.Event) error) (more bool, err error) {
+	page, err := get[EventsPage](ctx, c, query, "events")
+	if err != nil {
+		return false, err
+	}
+	query.Del("last")
+	number(query, "after", page.After)
+	for _, e := range page.Events {
+		decoded, err := e.Decode()
+		if err == nil {
+			err = fn(decoded)
+		}
+		if err != nil {
+			return false, err
+		}
+		number(query, "after", e.Seq)
+	}
+	return page.Next != 0, nil
 }
 
 // History returns every fact of a run that is stored now.

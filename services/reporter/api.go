@@ -47,6 +47,7 @@ func (a *api) endpoints() []service.Endpoint {
 		{"runs/{run}/events", access.To(access.Viewer), a.events},
 		{"runs/{run}/tasks/{task}", access.To(access.Viewer), a.task},
 		{"runs/{run}/tasks/{task}/log", access.To(access.Viewer), a.taskLog},
+		{"events", access.Whole(access.Maintainer), a.allEvents},
 		{"runs/{run}/watch", access.To(access.Viewer), a.watch},
 		{"pools", access.Whole(access.Viewer), a.pools},
 		{"limits", access.Whole(access.Viewer), a.limits},

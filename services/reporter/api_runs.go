@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/sluiceci/sluice/pkg/access"
+	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
@@ -148,20 +149,46 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n, err := limit(r)
-	if err != nil {
-		return err
-	}
 	after, err := number(r, "after", 0, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	events, next, err := a.source.Events(r.Context(), view.EventsQuery{Run: id, After: after, Limit: n, Type: r.FormValue("type")})
+	return a.facts(w, r, id, after)
+}
+
+// allEvents lists the facts of all runs, and those of none: who signed in, which token was made. last=5 begins with the last five.
+func (a *api) allEvents(w http.ResponseWriter, r *http.Request) error {
+	after, err := number(r, "after", 0, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	last, err := number(r, "last", 0, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	if r.Form.Has("last") {
+		stream, err := a.bus.StreamStatus(r.Context(), bus.Facts)
+		if err != nil {
+			return err
+		}
+		after = max(after, stream.LastSeq-min(last, stream.LastSeq))
+	}
+	return a.facts(w, r, "", after)
+}
+
+// facts answers with a page of facts behind a place in the stream, which it tells.
+func (a *api) facts(w http.ResponseWriter, r *http.Request, run release.RunID, after uint64) error {
+	n, err := limit(r)
+	if err != nil {
+		return err
+	}
+	events, next, err := a.source.Events(r.Context(), view.EventsQuery{Run: run, After: after, Limit: n, Type: r.FormValue("type")})
 	if err != nil {
 		return err
 	}
 	return ok(w, struct {
 		Events []view.Event `json:"events"`
 		Next   uint64       `json:"next,omitempty"`
-	}{events, next})
+		After  uint64       `json:"after"`
+	}{events, next, after})
 }
