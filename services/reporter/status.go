@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	statusContext = "sluice"
 	statusWorkers = 4
 	// statusAge is the age at which nobody waits for a status any more. A reporter that is new to a long history says
 	// nothing about it.
@@ -146,21 +145,6 @@ func (s *statuses) set(ctx context.Context, e event.Event, c release.Change, sta
 		Forge: p.Forge, BaseURL: p.BaseURL, Token: token, Repo: cmp.Or(p.Repo, c.Repo), Commit: c.Commit, State: state,
 		Context: contextOf(c), Description: text, TargetURL: s.page(e.Run),
 	})
-}
-
-// contextOf is what a status is called. One commit may be the head of a branch and of a pull request, and be tagged: each has
-// a run of its own, and none may take the place of another's status. A branch that is protected requires "sluice" of pushes
-// and "sluice/pr" of pull requests. The run that a comment asked for may be a part only, and says nothing of the commit.
-func contextOf(c release.Change) string {
-	switch c.Kind {
-	case release.PullRequest:
-		return statusContext + "/pr"
-	case release.Tag:
-		return statusContext + "/tag"
-	case release.Comment:
-		return statusContext + "/comment"
-	}
-	return statusContext
 }
 
 // project finds the project of a change by its name, or by its repository.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -47,7 +48,7 @@ func (f *forgeServer) take(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&raw)
 	in.State, in.Description, in.Context, in.TargetURL = raw["state"], raw["description"], raw["context"], raw["target_url"]
 	f.asked = append(f.asked, in.Context)
-	if r.Header.Get("Authorization") != "Bearer token-gitea" || in.Context != "sluice" && in.Context != "sluice/pr" {
+	if r.Header.Get("Authorization") != "Bearer token-gitea" || !strings.HasPrefix(in.Context, "sluice/push/") && !strings.HasPrefix(in.Context, "sluice/pr/") {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -185,12 +186,29 @@ func TestOldHistoryHasNoStatuses(t *testing.T) {
 // TestRunsOfOneCommitHaveStatusesOfTheirOwn: the head of master may be tagged and be the head of a pull request too.
 func TestRunsOfOneCommitHaveStatusesOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[release.ChangeKind]string{
-		release.Push: "sluice", release.Manual: "sluice", release.Schedule: "sluice",
-		release.PullRequest: "sluice/pr", release.Tag: "sluice/tag", release.Comment: "sluice/comment",
+	for _, c := range []struct {
+		kind        release.ChangeKind
+		ref, branch string
+		want        string
+	}{
+		{release.Push, "refs/heads/master", "master", "sluice/push/master"},
+		{release.Push, "refs/heads/releases/1", "releases/1", "sluice/push/releases/1"},
+		{release.Manual, "refs/heads/master", "master", "sluice/manual/master"},
+		{release.Manual, "refs/commits/x", "", "sluice/manual"},
+		{release.Schedule, "refs/heads/master", "master", "sluice/schedule/master"},
+		{release.PullRequest, "refs/pull/7/head", "master", "sluice/pr/master"},
+		{release.PullRequest, "refs/pull/8/head", "gh-pages", "sluice/pr/gh-pages"},
+		{release.Tag, "refs/tags/v1", "", "sluice/tag/v1"},
+		{release.Tag, "refs/tags/v2", "", "sluice/tag/v2"},
+		{release.Comment, "refs/pull/7/head", "master", "sluice/comment/master"},
 	} {
-		if got := contextOf(release.Change{Kind: kind}); got != want {
-			t.Errorf("the status of a %s is called %q, expected %q", kind, got, want)
+		if got := contextOf(release.Change{Kind: c.kind, Ref: c.ref, Branch: c.branch}); got != c.want {
+			t.Errorf("the status of a %s of %s is called %q, expected %q", c.kind, c.ref, got, c.want)
 		}
+	}
+	long := strings.Repeat("ä", 120)
+	one, other := contextOf(release.Change{Kind: release.Push, Branch: long + "1"}), contextOf(release.Change{Kind: release.Push, Branch: long + "2"})
+	if one == other || len(one) > maxContext || !utf8.ValidString(one) {
+		t.Errorf("long names give %q and %q", one, other)
 	}
 }

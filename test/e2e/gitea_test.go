@@ -52,12 +52,12 @@ func TestGitea(t *testing.T) {
 	p := newPlatform(t, g)
 	clone := checkout(t, "", map[string]string{"sluice.yaml": widget})
 	first := g.push(t, clone, "acme", "master", "second")
-	within(t, "the push is pending", func() bool { state, _ := g.status(t, first, "sluice"); return state == "pending" })
+	within(t, "the push is pending", func() bool { state, _ := g.status(t, first, "sluice/push/master"); return state == "pending" })
 
 	write(t, filepath.Join(clone, "change.txt"), "a change")
 	head := g.push(t, clone, "dev", "feature", "a change")
 	g.call(t, "dev", "POST", "/repos/acme/widget/pulls", map[string]string{"title": "A change", "head": "feature", "base": "master"}, nil)
-	within(t, "the pull request is pending", func() bool { state, _ := g.status(t, head, "sluice"); return state == "pending" })
+	within(t, "the pull request is pending", func() bool { state, _ := g.status(t, head, "sluice/pr/master"); return state == "pending" })
 
 	asks := func(person, text string, wants ...string) {
 		t.Helper()
@@ -80,11 +80,11 @@ func TestGitea(t *testing.T) {
 	asks("acme", "/resume", "Done for commit")
 	asks("dev", "/cancel no more", "Done for commit", "is being cancelled")
 	within(t, "the status says that the run was cancelled", func() bool {
-		state, text := g.status(t, head, "sluice")
+		state, text := g.status(t, head, "sluice/pr/master")
 		return (state == "error" || state == "failure") && strings.Contains(text, "no more")
 	})
 	within(t, "the run of a comment has its own status", func() bool {
-		state, _ := g.status(t, head, "sluice/comment")
+		state, _ := g.status(t, head, "sluice/comment/master")
 		return state == "success"
 	})
 	p.moved(t, g, clone)
@@ -100,7 +100,7 @@ func (p platform) moved(t *testing.T, g gitea, clone string) {
 	}
 	write(t, filepath.Join(clone, "change.txt"), "another change")
 	head := g.push(t, clone, "dev", "feature", "another change")
-	within(t, "the new head is pending", func() bool { state, _ := g.status(t, head, "sluice"); return state == "pending" })
+	within(t, "the new head is pending", func() bool { state, _ := g.status(t, head, "sluice/pr/master"); return state == "pending" })
 	if answer := g.ask(t, "dev", 1, "/cancel"); !strings.Contains(answer, head[:8]) {
 		t.Errorf("after a push /cancel is answered\n%s\nexpected the new head %s in it", answer, head[:8])
 	}
@@ -118,5 +118,5 @@ func (p platform) released(t *testing.T, g gitea, commit string) {
 		return strings.Contains(out, "approv")
 	})
 	run(t, p.dir, sluice(t), "approve", commit[:8], "--dir", filepath.Join(p.dir, "state"))
-	within(t, "the push has passed", func() bool { state, _ := g.status(t, commit, "sluice"); return state == "success" })
+	within(t, "the push has passed", func() bool { state, _ := g.status(t, commit, "sluice/push/master"); return state == "success" })
 }
