@@ -22,6 +22,8 @@ type Parsed struct {
 	Change   release.Change
 	Comment  *Comment // nil when it is a change
 	Ignored  string   // the reason, empty when there is a change or a comment
+	Closed   bool     // the change is a pull request that was closed or merged; Ignored says which
+	Reopened bool     // the change is a pull request that had been closed
 	Event    string   // the forge's name for it: "push", "Merge Request Hook"
 	Repo     string   // "owner/name", also of an ignored delivery
 	Delivery string   // the forge's id of it
@@ -53,6 +55,8 @@ type announcement struct {
 	repo    string
 	ignored string
 	change  release.Change
+	closed  bool // see Parsed
+	opened  bool // once more
 	comment *Comment
 }
 
@@ -97,7 +101,7 @@ func Parse(name string, r Request) (Parsed, error) {
 	}
 	p := Parsed{
 		Change: said.change, Comment: said.comment, Ignored: said.ignored, Event: event, Repo: said.repo, Delivery: clip(delivery, 100),
-		Verified: proof.verified, Secret: proof.secret,
+		Verified: proof.verified, Secret: proof.secret, Closed: said.closed, Reopened: said.opened,
 	}
 	if p.Ignored == "" && p.Comment == nil {
 		p.Change.Forge, p.Change.Delivery, p.Change.Verified = name, p.Delivery, p.Verified

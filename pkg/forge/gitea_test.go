@@ -168,6 +168,9 @@ func TestEveryGiteaDelivery(t *testing.T) {
 			if got.Ignored != want.reason {
 				t.Errorf("ignored: %q\nexpected %q", got.Ignored, want.reason)
 			}
+			if closed := strings.Contains(file, "-closed-"); got.Closed != closed || closed && !got.Change.Commit.Valid() || got.Reopened != strings.Contains(file, "-reopened") {
+				t.Errorf("closed %t, reopened %t, at commit %s", got.Closed, got.Reopened, got.Change.Commit)
+			}
 			if diff := cmp.Diff(want.comment, got.Comment); diff != "" {
 				t.Errorf("the comment differs (-expected +found):\n%s", diff)
 			}

@@ -145,6 +145,11 @@ func TestGitHubDeliveries(t *testing.T) {
 			if err != nil || got.Ignored != k.reason {
 				t.Fatalf("ignored %q, expected %q; %v", got.Ignored, k.reason, err)
 			}
+			if over := strings.HasPrefix(k.reason, "pull request 7 was "); got.Closed != over || over && got.Change.RunID() != pull.RunID() {
+				t.Errorf("closed %t, of run %s, expected %t and run %s", got.Closed, got.Change.RunID(), over, pull.RunID())
+			} else if over {
+				return
+			}
 			if diff := cmp.Diff(k.change, got.Change); diff != "" {
 				t.Errorf("the change differs (-expected +found):\n%s", diff)
 			}

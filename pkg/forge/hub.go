@@ -134,13 +134,13 @@ func (h hub) pull() (announcement, error) {
 	switch h.Action {
 	case "opened", "synchronize", "synchronized", "reopened":
 	case "closed":
-		return ignore(repo, closed(number, p.Merged))
+		return over(p.change(repo, h.Repository.CloneURL, number), p.Merged)
 	default:
 		return ignore(repo, fmt.Sprintf("pull request %d: %q changes none of its commits", number, clip(h.Action, 40)))
 	}
 	c := p.change(repo, h.Repository.CloneURL, number)
 	c.Before = before(release.Push, h.Before, c.Commit)
-	return announcement{repo: repo, change: c}, checkPull(c)
+	return announcement{repo: repo, change: c, opened: h.Action == "reopened"}, checkPull(c)
 }
 
 // change is a pull request at its head.

@@ -114,21 +114,26 @@ func (l lab) merge() (announcement, error) {
 	case m == nil:
 		return announcement{}, fault.New(fault.Invalid, "cannot read the delivery of a merge request: found no object_attributes")
 	case m.Action == "merge", m.Action == "close":
-		return ignore(repo, closed(m.Number, m.Action == "merge"))
+		return over(l.change(m), m.Action == "merge")
 	case m.Action == "open", m.Action == "reopen", m.Action == "update" && m.OldRev != "":
 	default:
 		return ignore(repo, fmt.Sprintf("merge request %d: %q changes none of its commits", m.Number, clip(m.Action, 40)))
 	}
-	head := ""
+	c := l.change(m)
+	c.Before = before(release.Push, m.OldRev, c.Commit)
+	return announcement{repo: repo, change: c, opened: m.Action == "reopen"}, checkPull(c)
+}
+
+// change is a merge request at its head.
+func (l lab) change(m *labMerge) release.Change {
+	repo, head := l.Project.Path, ""
 	if m.Source != nil {
 		head = m.Source.Path
 	}
-	c := release.Change{
+	return release.Change{
 		Kind: release.PullRequest, Repo: repo, CloneURL: l.Project.GitURL, Ref: fmt.Sprintf("refs/merge-requests/%d/head", m.Number),
 		Branch: m.TargetName, Commit: release.Commit(m.Last.ID), Author: clip(l.User.Username, 100), Title: clip(m.Title, 200),
 		URL: clip(m.URL, 2000), Number: m.Number, HeadRepo: head, HeadRef: m.SourceName,
 		Fork: head == "" || head != repo || m.SourceID != m.TargetID,
 	}
-	c.Before = before(release.Push, m.OldRev, c.Commit)
-	return announcement{repo: repo, change: c}, checkPull(c)
 }

@@ -35,11 +35,14 @@ func before(kind release.ChangeKind, claimed string, commit release.Commit) rele
 // zero reports whether a forge says "no commit".
 func zero(object string) bool { return object != "" && strings.Trim(object, "0") == "" }
 
-func closed(number int32, merged bool) string {
+// over is a pull request that was closed or merged: it announces no revision, and ends what waits for permission.
+func over(c release.Change, merged bool) (announcement, error) {
+	why := fmt.Sprintf("pull request %d was closed", c.Number)
 	if merged {
-		return fmt.Sprintf("pull request %d was merged: the push to its target says which commit it is", number)
+		why = fmt.Sprintf("pull request %d was merged: the push to its target says which commit it is", c.Number)
 	}
-	return fmt.Sprintf("pull request %d was closed", number)
+	known := c.Validate() == nil && checkPull(c) == nil // a closed one may lack what an open one has
+	return announcement{repo: c.Repo, ignored: why, change: c, closed: known}, nil
 }
 
 // checkPull refuses a pull request whose branches could not be named to git.

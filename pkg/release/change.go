@@ -71,6 +71,15 @@ func (c Change) Rerun(of RunID, by, request string) Change {
 	return c
 }
 
+// Reopened is the change of a pull request that was closed, and opened again, so many times at this commit. Each time is a run of
+// its own where the closing ended the run before.
+func (c Change) Reopened(times int) Change {
+	if times > 0 {
+		c.Nonce = fmt.Sprintf("reopened-%d", times)
+	}
+	return c
+}
+
 // Line is what the commit is the newest of: a branch, a tag, or a pull request, which never shares the line of a branch.
 func (c Change) Line() string {
 	if branch := "refs/heads/"; c.Kind == PullRequest && (c.Ref == "" || strings.HasPrefix(c.Ref, branch)) {

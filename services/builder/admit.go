@@ -58,7 +58,11 @@ func (b *builder) lets(ctx context.Context, run release.RunID, c release.Change)
 	own.Kind, own.Nonce = release.PullRequest, ""
 	runs := []release.RunID{run}
 	if c.Kind == release.Comment {
-		runs = append(runs, own.RunID())
+		more, err := b.ownRuns(ctx, own)
+		if err != nil {
+			return false, err
+		}
+		runs = append(runs, more...)
 	}
 	for _, of := range runs {
 		if _, err := b.deps.Bus.Get(ctx, event.TypeRunPermitted.FilterRun(of)); !bus.Empty(err) {
@@ -66,6 +70,21 @@ func (b *builder) lets(ctx context.Context, run release.RunID, c release.Change)
 		}
 	}
 	return false, nil
+}
+
+// ownRuns are the runs that a pull request has at its head beside those that comments ask for: one more for each time that it was
+// closed and opened again.
+func (b *builder) ownRuns(ctx context.Context, own release.Change) (runs []release.RunID, err error) {
+	for n := 0; ; n++ {
+		run := own.Reopened(n).RunID()
+		if _, err := b.deps.Bus.Get(ctx, event.TypeChangeReceived.FilterRun(run)); err != nil && n > 0 {
+			if bus.Empty(err) {
+				err = nil
+			}
+			return runs, err
+		}
+		runs = append(runs, run)
+	}
 }
 
 // permitted plans a run that somebody lets run. One that did not wait for it looks for the permission itself.

@@ -66,7 +66,7 @@ func (g *gateway) receive(ctx context.Context, d delivery) (received, error) {
 	if err != nil {
 		return received{}, known.explain(err)
 	}
-	if parsed.Ignored != "" {
+	if parsed.Ignored != "" && !parsed.Closed {
 		return received{Ignored: parsed.Ignored}, nil
 	}
 	project, owned := known.project(parsed)
@@ -83,6 +83,14 @@ func (g *gateway) receive(ctx context.Context, d delivery) (received, error) {
 	}
 	// Where the commit is fetched from is the installation's word, never the delivery's.
 	change.Project, change.Repo, change.CloneURL = project.Name, project.Repo, project.CloneURL
+	if parsed.Closed {
+		return received{Ignored: parsed.Ignored}, g.pullClosed(ctx, change, parsed.Ignored)
+	}
+	if parsed.Reopened {
+		if change, err = g.pullReopened(ctx, change); err != nil {
+			return received{}, err
+		}
+	}
 	run, event, err := g.announce(ctx, change)
 	return received{Run: run, Event: event}, err
 }

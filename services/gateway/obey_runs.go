@@ -16,7 +16,10 @@ import (
 // runs lists the runs of the commit that a comment is bound to: the pull request's own, those that earlier comments
 // asked for, and the reruns of these that earlier comments asked for.
 func (o *order) runs(ctx context.Context) ([]release.RunID, error) {
-	candidates := []release.RunID{o.comment.Pull.RunID()}
+	candidates, err := pullRuns(o.comment.Pull, func(run release.RunID) (bool, error) { return o.gateway.said(ctx, run, event.TypeChangeReceived) })
+	if err != nil {
+		return nil, err
+	}
 	earlier, err := o.earlier(ctx)
 	if err != nil {
 		return nil, err

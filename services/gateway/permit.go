@@ -73,6 +73,10 @@ func (o *order) permitOne(ctx context.Context, run release.RunID, named bool) (w
 	if err != nil {
 		return false, fault.As(fault.Transient, err)
 	}
+	closed, err := o.gateway.has(ctx, run, event.RunCancelRequested{Request: closedRequest})
+	if err != nil || closed {
+		return false, err
+	}
 	wish := event.RunPermitted{Request: o.comment.Comment, By: o.comment.Author}
 	said, err := o.gateway.has(ctx, run, wish)
 	if err != nil {

@@ -84,14 +84,20 @@ func (s *statuses) finished(ctx context.Context, d *bus.Delivery[event.RunFinish
 
 func (s *statuses) final(ctx context.Context, e event.Event, p event.RunFinished) error {
 	planned, err := s.deps.Bus.Get(ctx, event.Root(e.Run, Name, e.Time, event.RunPlanned{}).Subject())
-	if bus.Empty(err) {
+	if err == nil {
+		return s.set(ctx, e, planned.Data.(event.RunPlanned).Change, p.Outcome, p.Reason)
+	}
+	if !bus.Empty(err) {
+		return err
+	}
+	asked, err := s.deps.Bus.Get(ctx, event.Root(e.Run, Name, e.Time, event.RunPermissionRequested{}).Subject())
+	if bus.Empty(err) || err == nil && p.Outcome != release.Cancelled {
 		return nil // a rejected run was told already
 	}
 	if err != nil {
 		return err
 	}
-	change := planned.Data.(event.RunPlanned).Change
-	return s.set(ctx, e, change, p.Outcome, p.Reason)
+	return s.set(ctx, e, asked.Data.(event.RunPermissionRequested).Change, p.Outcome, p.Reason)
 }
 
 // repair says the end of the last round that ended: its message may have come before the run was planned, or while the

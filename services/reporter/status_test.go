@@ -144,6 +144,24 @@ func TestALatePlanHasAStatus(t *testing.T) {
 	}
 }
 
+// TestNobodyPermittedHasItsEnd: a run that waited for permission and was cancelled has no plan, and its status says the end.
+func TestNobodyPermittedHasItsEnd(t *testing.T) {
+	t.Parallel()
+	f, url := startForge(t)
+	w := begin(t, forgeConfig(url))
+	change := release.Change{
+		Kind: release.PullRequest, Project: "rillkit", Repo: "rill/rillkit", Ref: "refs/pull/7/head", Branch: "master", Number: 7, Fork: true,
+		Commit: "4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d4f2a9c1d",
+	}
+	w.say(change.RunID(), time.Now(), event.RunPermissionRequested{Change: change, Reason: "it comes from a fork"})
+	eventually(t, func() bool { return len(f.of(change.Commit)) == 1 })
+	w.say(change.RunID(), time.Now(), event.RunFinished{Outcome: release.Cancelled, Reason: "pull request 7 was closed"})
+	eventually(t, func() bool { return len(f.of(change.Commit)) == 2 })
+	if all := f.of(change.Commit); !strings.HasPrefix(all[0], "pending waits for /ok-to-test") || !strings.HasSuffix(all[1], "pull request 7 was closed") {
+		t.Errorf("the commit has the statuses %q", all)
+	}
+}
+
 // TestDeadForgeDelaysStatusesOnly shows that a forge that is down delays nothing else, and gets its statuses later.
 func TestDeadForgeDelaysStatusesOnly(t *testing.T) {
 	t.Parallel()
