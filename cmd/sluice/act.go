@@ -25,15 +25,15 @@ func triggerCommand() *cobra.Command {
 	var watch bool
 	c := &cobra.Command{
 		Use:   "trigger PROJECT",
-		Short: "Start a run of a branch's head or of a commit",
+		Short: "Start a run of a branch or a commit",
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
 	f := c.Flags()
-	f.StringVar(&t.Branch, "branch", "", "the branch whose head is to be run")
-	f.StringVar((*string)(&t.Commit), "commit", "", "whole name of a commit; alone it is on no branch and never publishes")
+	f.StringVar(&t.Branch, "branch", "", "branch whose head is run")
+	f.StringVar((*string)(&t.Commit), "commit", "", "full commit id; without --branch the run never publishes")
 	f.StringArrayVar(&params, "param", nil, "parameter of the run: name=value")
-	f.StringVar(&t.Key, "key", "", "name of this request: the same key again starts nothing new (default: a new one)")
-	f.BoolVar(&watch, "watch", false, "follow the run to its end and exit with its outcome")
+	f.StringVar(&t.Key, "key", "", "idempotency key: a repeated request with the same key starts nothing new (default: a new one)")
+	f.BoolVar(&watch, "watch", false, "wait for the run to end and exit with its outcome")
 	c.PreRunE = func(*cobra.Command, []string) (err error) {
 		t.Parameters, err = parameters(params)
 		return errors.Join(err, revision(t))
@@ -90,10 +90,10 @@ func cancelCommand() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use:   "cancel RUN",
-		Short: "End a run: stop what runs, start nothing more, begin no further commit",
+		Short: "Cancel a run: stop its tasks, start none, begin no further commit to a target",
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at the run")
+	c.Flags().StringVar(&reason, "reason", "", "reason to record")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		return s.act(ctx, args[0], "cancel", client.Act{Reason: reason}, "Run %s is being cancelled.")
 	})
@@ -104,15 +104,15 @@ func retryCommand() *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use:   "retry RUN [TASK..]",
-		Short: "Try tasks again, on the plan that the run has; every task that did not succeed when none is named",
-		Long: "Try tasks again, on the plan that the run has; every task that did not succeed when none is named.\n" +
+		Short: "Retry tasks on the frozen plan of the run; without TASK, every task that did not succeed",
+		Long: "Retry tasks on the frozen plan of the run; without TASK, every task that did not succeed.\n" +
 			"A success is final: what was tested is what is published. With --all everything is made again all the same, in a\n" +
 			"new run of the same commit on the same plan; the run that there is stays as it is. Prints the new run.",
 		Args: arguments(cobra.MinimumNArgs(1)),
 	}
-	c.Flags().BoolVar(&watch, "watch", false, "follow the run to its next end and exit with its outcome")
-	c.Flags().BoolVar(&all, "all", false, "make everything again, also what succeeded, in a new run on the same plan")
-	c.Flags().StringVar(&key, "key", "", "with --all, name of this request: the same key again starts nothing new (default: a new one)")
+	c.Flags().BoolVar(&watch, "watch", false, "wait for the run to end again and exit with its outcome")
+	c.Flags().BoolVar(&all, "all", false, "run every task again, including those that succeeded, as a new run of the same plan")
+	c.Flags().StringVar(&key, "key", "", "with --all, idempotency key: a repeated request with the same key starts nothing new (default: a new one)")
 	c.PreRunE = func(_ *cobra.Command, args []string) error {
 		switch {
 		case all && len(args) > 1:
@@ -200,8 +200,8 @@ func approveCommand() *cobra.Command {
 			"installation's file may do that.",
 		Args: arguments(cobra.ExactArgs(1)),
 	}
-	c.Flags().StringVar(&note, "note", "", "what the approval rests on")
-	c.Flags().StringVar(&environment, "environment", "", "protected environment that the run may use")
+	c.Flags().StringVar(&note, "note", "", "reason to record")
+	c.Flags().StringVar(&environment, "environment", "", "protected environment to approve")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		if environment != "" {
 			return s.approveEnvironment(ctx, args[0], environment, client.Act{Note: note})
@@ -233,8 +233,8 @@ func holdCommand() *cobra.Command {
 			"published by then stays. With --before only the commit to that target waits, and those that come after it.",
 		Args: arguments(cobra.ExactArgs(1)),
 	}
-	c.Flags().StringVar(&before, "before", "", "hold the release before its commit to this target; the gate may open")
-	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at the run")
+	c.Flags().StringVar(&before, "before", "", "hold the release only before its commit to this target")
+	c.Flags().StringVar(&reason, "reason", "", "reason to record")
 	c.Flags().BoolVar(&resume, "resume", false, "lift every hold")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		if resume {
@@ -262,11 +262,11 @@ func drainCommand() *cobra.Command {
 	var resume bool
 	c := &cobra.Command{
 		Use:   "drain POOL",
-		Short: "Give no more work to a pool, or give it work again; what runs there ends as it would",
+		Short: "Stop dispatching to a pool, or resume; running attempts finish",
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for those who wait")
-	c.Flags().BoolVar(&resume, "resume", false, "give it work again")
+	c.Flags().StringVar(&reason, "reason", "", "reason to record")
+	c.Flags().BoolVar(&resume, "resume", false, "resume dispatching")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		answer, err := s.Drain(ctx, args[0], resume, reason)
 		if err != nil {

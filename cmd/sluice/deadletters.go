@@ -21,11 +21,11 @@ func deadLettersListCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List dead letters, the oldest first",
+		Short: "List dead letters, oldest first",
 		Args:  arguments(cobra.NoArgs),
 	}
-	c.Flags().Uint64Var(&from, "from", 0, "first number to list")
-	c.Flags().IntVar(&limit, "limit", 50, "letters at most")
+	c.Flags().Uint64Var(&from, "from", 0, "first sequence number to list")
+	c.Flags().IntVar(&limit, "limit", 50, "maximum number of dead letters")
 	c.PreRunE = func(*cobra.Command, []string) error { return positive("--limit", limit) }
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		page, err := s.DeadLetters(ctx, from, limit)
@@ -45,7 +45,7 @@ func deadLettersListCommand() *cobra.Command {
 func deadLettersShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show SEQ",
-		Short: "Show a dead letter: who could not handle what, and why",
+		Short: "Show a dead letter: the message, its consumer and the error",
 		Args:  arguments(letterNumber),
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
@@ -67,7 +67,7 @@ func deadLettersShowCommand() *cobra.Command {
 func deadLettersReplayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay SEQ",
-		Short: "Give a dead letter to its consumer again; it is gone once the consumer has taken it",
+		Short: "Redeliver a dead letter; it is removed once its consumer has handled it",
 		Args:  arguments(letterNumber),
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {

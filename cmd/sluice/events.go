@@ -19,7 +19,7 @@ import (
 )
 
 func eventsCommand() *cobra.Command {
-	return family("events", "The facts themselves: tail, show, replay", eventsTailCommand(), eventsShowCommand(), eventsReplayCommand())
+	return family("events", "Facts: tail, show, replay", eventsTailCommand(), eventsShowCommand(), eventsReplayCommand())
 }
 
 // fact is an event as JSON, on one line.
@@ -42,12 +42,12 @@ func eventsTailCommand() *cobra.Command {
 	var last uint64
 	c := &cobra.Command{
 		Use:   "tail",
-		Short: "Print facts as they come; of one run, from its first",
+		Short: "Print facts as they are stored; with --run, from the first of that run",
 		Args:  arguments(cobra.NoArgs),
 	}
-	c.Flags().StringVar(&run, "run", "", "of one run, until it ends")
-	c.Flags().StringVar(&kind, "type", "", "of one type, such as task.finished, or of those that begin so, such as gate")
-	c.Flags().Uint64Var(&last, "last", 10, "begin with the last facts that there are")
+	c.Flags().StringVar(&run, "run", "", "only this run; stop when it ends")
+	c.Flags().StringVar(&kind, "type", "", "event type or its prefix: task.finished, gate")
+	c.Flags().Uint64Var(&last, "last", 10, "start with the last N facts")
 	c.PreRunE = func(*cobra.Command, []string) error { return checkEventType(kind) }
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		types := eventTypes(kind)
@@ -143,12 +143,12 @@ func eventsShowCommand() *cobra.Command {
 	var q client.FactsQuery
 	c := &cobra.Command{
 		Use:   "show RUN",
-		Short: "Print the facts of a run in their order; with --json all that each says, one on a line",
+		Short: "Print the facts of a run in stream order; with --json one object per line",
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
-	c.Flags().StringVar(&q.Type, "type", "", "of one type, such as task.finished, or of those that begin so, such as gate")
-	c.Flags().Uint64Var(&q.After, "after", 0, "go on behind this number")
-	c.Flags().IntVar(&q.Limit, "limit", 500, "facts at most")
+	c.Flags().StringVar(&q.Type, "type", "", "event type or its prefix: task.finished, gate")
+	c.Flags().Uint64Var(&q.After, "after", 0, "start after this sequence number")
+	c.Flags().IntVar(&q.Limit, "limit", 500, "maximum number of facts")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		return errors.Join(checkEventType(q.Type), positive("--limit", q.Limit))
 	}

@@ -18,7 +18,7 @@ import (
 
 // importCommand has the dialects: other systems' own files, shown as the tasks that they are here.
 func importCommand() *cobra.Command {
-	return family("import", "Show another system's own files as a plan: what would run, and what would not and why", importRayCommand())
+	return family("import", "Show the files of another system as a plan: what would run, what would not, and why", importRayCommand())
 }
 
 // importFormats are the forms that imported tasks are printed in.

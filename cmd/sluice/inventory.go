@@ -24,7 +24,7 @@ type inventory struct {
 
 func (i *inventory) flags(c *cobra.Command) {
 	c.Flags().StringVar(&i.config, "config", "", "file of the installation (docs/operate/installation.md)")
-	c.Flags().StringArrayVar(&i.pools, "pool", nil, "a further pool of executors; repeatable")
+	c.Flags().StringArrayVar(&i.pools, "pool", nil, "additional executor pool (repeatable)")
 }
 
 // services makes the services of the installation without running them: their tables are all that is wanted. They get no

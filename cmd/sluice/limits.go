@@ -15,7 +15,7 @@ import (
 func limitsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "limits",
-		Short: "List limits of groups, pools and providers, and weights; or change one while tasks wait",
+		Short: "List or change the limits and weights of groups, pools and providers",
 		Args:  arguments(cobra.NoArgs),
 	}
 	c = clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
@@ -45,7 +45,7 @@ func limitsSetCommand() *cobra.Command {
 		Args:  arguments(cobra.ExactArgs(3)),
 	}
 	c.Flags().StringVar(&l.Resource, "resource", "", "of a pool or provider: cpu, gpu, memory (bytes), nodes or tasks (default tasks)")
-	c.Flags().StringVar(&l.Reason, "reason", "", "why, for those who wait")
+	c.Flags().StringVar(&l.Reason, "reason", "", "reason to record")
 	c.PreRunE = func(_ *cobra.Command, args []string) error {
 		amount, err := strconv.ParseFloat(args[2], 64)
 		if err != nil {
@@ -68,7 +68,7 @@ func limitsUnsetCommand() *cobra.Command {
 		Args:  arguments(cobra.ExactArgs(2)),
 	}
 	c.Flags().StringVar(&l.Resource, "resource", "", "of a pool or provider: cpu, gpu, memory, nodes or tasks (default tasks)")
-	c.Flags().StringVar(&l.Reason, "reason", "", "why, for those who wait")
+	c.Flags().StringVar(&l.Reason, "reason", "", "reason to record")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		return s.limit(ctx, l, args, "The limit of %s %s is what definition and installation say.")
 	})

@@ -14,7 +14,7 @@ import (
 func lintCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint [DIR]",
-		Short: "Check a definition, and that it resolves for what will be asked of it",
+		Short: "Check a definition and that every trigger resolves to a plan",
 		Long: "Lint checks the definition in DIR (default .), and that it resolves for a push, a pull request, a manual run and\n" +
 			"the times of its schedules. It prints every error at once, and warnings where there is none: what is never run, is used\n" +
 			"by nothing, takes nothing because another does before, and secrets that runs of pull requests do not get.\n" +

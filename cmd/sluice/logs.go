@@ -30,7 +30,7 @@ func logsCommand() *cobra.Command {
 	var o logOptions
 	c := &cobra.Command{
 		Use:   "logs [RUN[/TASK]]",
-		Short: "Print what a task printed, or every task of a run with its name before each line",
+		Short: "Print the log of a task, or of every task of a run with the task's name before each line",
 		Long: "Print the log of a task's last attempt, or with --attempt of another.\n" +
 			"Without a task, those of all tasks: one after the other, or with -f as the lines come.\n" +
 			"Sequences that colour text reach a terminal; every other control sequence is removed.",

@@ -24,15 +24,15 @@ func runsCommand() *cobra.Command {
 	var q client.RunsQuery
 	c := &cobra.Command{
 		Use:   "runs",
-		Short: "List runs, the newest first",
+		Short: "List runs, newest first",
 		Args:  arguments(cobra.NoArgs),
 	}
 	f := c.Flags()
-	f.IntVar(&q.Limit, "limit", 20, "runs at most")
-	f.Uint64Var(&q.Before, "before", 0, "go on where an earlier list ended")
-	f.StringVar(&q.Project, "project", "", "of one project")
-	f.StringVar(&q.Branch, "branch", "", "of one branch")
-	f.StringVar(&q.State, "state", "", "in one state: received, ignored, rejected, running, success, failure, error, cancel; or failed")
+	f.IntVar(&q.Limit, "limit", 20, "maximum number of runs")
+	f.Uint64Var(&q.Before, "before", 0, "page: the number that the previous page printed")
+	f.StringVar(&q.Project, "project", "", "only this project")
+	f.StringVar(&q.Branch, "branch", "", "only this branch")
+	f.StringVar(&q.State, "state", "", "only runs in this state: received, ignored, rejected, running, success, failure, error, cancel, or failed")
 	c.PreRunE = func(*cobra.Command, []string) error { return positive("--limit", q.Limit) }
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		page, err := s.Runs(ctx, q)
@@ -52,7 +52,7 @@ func runsCommand() *cobra.Command {
 func statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [RUN]",
-		Short: "Show a run on one screen; exits with the run's outcome",
+		Short: "Show a run on one screen; exit with its outcome",
 		Long: "Show how a run stands and why: what failed first, the gate with its reasons, every target.\n" +
 			"RUN is a run's name, the beginning of its name or commit, or \"latest\" (the default).\n" +
 			"A run that ended gives its exit code: 0 success, 1 failure, 2 error, 3 cancelled. One that goes on gives 0.",
@@ -99,10 +99,10 @@ func artifactsCommand() *cobra.Command {
 	var folder string
 	c := &cobra.Command{
 		Use:   "artifacts [RUN[/TASK]]",
-		Short: "List what a run made, or download it",
+		Short: "List or download the artifacts of a run",
 		Args:  arguments(cobra.MaximumNArgs(1)),
 	}
-	c.Flags().StringVar(&folder, "download", "", "download into this directory, as TASK/NAME, and compare the digests")
+	c.Flags().StringVar(&folder, "download", "", "download to this directory as TASK/NAME and verify the digests")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		run, task, err := s.runTask(ctx, args)
 		if err != nil {
@@ -148,7 +148,7 @@ func (s *session) download(ctx context.Context, run release.RunID, list []client
 func whyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "why [RUN[/TASK]]",
-		Short: "Explain why a run or a task is as it is: what waits for what, what decided, what was tried",
+		Short: "Explain the state of a run or task: what it waits for, what decided it, what was tried",
 		Args:  arguments(cobra.MaximumNArgs(1)),
 	}
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {

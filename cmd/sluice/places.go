@@ -12,11 +12,11 @@ import (
 func placesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "places",
-		Short: "List places that attempts lease: who holds each, until when, what is wrong with it",
+		Short: "List leased machines: state, holders, end of the lease, faults",
 		Args:  arguments(cobra.NoArgs),
 	}
 	c.AddCommand(
-		drainPlaceCommand("drain", "Lease a place to nobody once its holders are done", false),
+		drainPlaceCommand("drain", "Stop leasing a machine after its current holders finish", false),
 		drainPlaceCommand("resume", "Lease a drained place again", true),
 		releasePlaceCommand(),
 	)
@@ -35,7 +35,7 @@ func placesCommand() *cobra.Command {
 func drainPlaceCommand(verb, short string, resume bool) *cobra.Command {
 	var reason string
 	c := &cobra.Command{Use: verb + " PROVIDER/PLACE", Short: short, Args: arguments(cobra.ExactArgs(1))}
-	c.Flags().StringVar(&reason, "reason", "", "why, for those who wait")
+	c.Flags().StringVar(&reason, "reason", "", "reason to record")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		answer, err := s.DrainPlace(ctx, args[0], resume, reason)
 		if err != nil {
@@ -53,10 +53,10 @@ func releasePlaceCommand() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use:   "release PROVIDER/PLACE",
-		Short: "Say that a kept place is not needed any more, or that a dirty or quarantined one is well",
+		Short: "Return a kept, dirty or quarantined machine to service",
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
-	c.Flags().StringVar(&reason, "reason", "", "what was done to it")
+	c.Flags().StringVar(&reason, "reason", "", "reason to record")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		answer, err := s.ReleasePlace(ctx, args[0], reason)
 		if err != nil {

@@ -42,7 +42,7 @@ func planCommand() *cobra.Command {
 	var o planOptions
 	c := &cobra.Command{
 		Use:   "plan [DIR]",
-		Short: "Print what would run, where, and what would not and why",
+		Short: "Print what would run and where, what would not, and why",
 		Long: "Plan resolves the definition in DIR (default .) for a change that you describe, by default a push to the\n" +
 			"release branch, and prints what a run of it would do. Nothing is run and nothing is sent anywhere.\n" +
 			"The format gitlab is a child pipeline of GitLab; comments at its beginning tell what GitLab does not do as Sluice does.",

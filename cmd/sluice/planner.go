@@ -19,7 +19,7 @@ const plannerCommandName = "planner"
 func plannerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    plannerCommandName,
-		Short:  "Make plans of the jobs on standard input, for the builder that started this",
+		Short:  "Plan the jobs that the builder writes to standard input",
 		Hidden: true,
 		Args:   arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -16,7 +16,7 @@ import (
 func eventsReplayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay RUN",
-		Short: "Fold the facts of a run again and print what the scheduler decides after each, and why; changes nothing",
+		Short: "Replay the facts of a run through the scheduler's decisions; change nothing",
 		Long: "Read the facts of a run and give them, one by one, to the scheduler's own fold and decision, here.\n" +
 			"After each fact stands what the scheduler would say, and whether it was said. Nothing is published.\n" +
 			"Other runs and the executors' heartbeats are no part of it: what a busy pool delays comes at once here.",

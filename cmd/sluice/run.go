@@ -47,7 +47,7 @@ func runCommand() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use:   "run [DIR]",
-		Short: "Plan and run a checkout here, as it is, with the platform's planner, executor and gate; publish nothing",
+		Short: "Plan and run the checkout on this machine; publish nothing",
 		Args:  arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.run(c.Context(), append(args, ".")[0], c.OutOrStdout(), c.ErrOrStderr(), asJSON(c))
@@ -63,17 +63,17 @@ func runCommand() *cobra.Command {
 		"Exits with the outcome: 0 success, 1 failure, 2 error, 3 cancelled."
 	f := c.Flags()
 	f.StringArrayVar(&o.builder.Presets, "preset", nil, "apply a preset of the definition")
-	f.StringArrayVar(&o.builder.Set, "set", nil, "override a setting: path=value")
+	f.StringArrayVar(&o.builder.Set, "set", nil, "override a setting: PATH=VALUE")
 	f.StringVar(&o.builder.Environment, "env", "", "environment")
-	f.StringArrayVar(&o.builder.Select, "select", nil, "run only tasks whose id or name matches the glob, and what they need")
+	f.StringArrayVar(&o.builder.Select, "select", nil, "run only tasks whose id or name matches the glob, and their dependencies")
 	o.builder.Fetch.Private, o.builder.Fetch.Files = true, []string{"/"}
 	o.builder.Includes = []string{"**"} // who runs this may read what git lets them
 	f.StringVar(&o.config, "config", "", "file of an installation: its first executor's driver, its providers, limits and stores of secrets are used here")
 	f.StringArrayVar(&o.secrets, "secret", nil, "give tasks that ask for it the secret NAME, of the environment or of --config (repeatable)")
 	f.StringArrayVar(&o.secretFiles, "secret-file", nil, "give tasks that ask for them the secrets in a file of NAME=value lines (repeatable)")
-	f.StringVar(&o.keep, "keep", "", "leave workspaces of what failed, events, blobs and logs in a new directory, or in --keep=DIR")
+	f.StringVar(&o.keep, "keep", "", "keep the workspaces of failed tasks, events, blobs and logs in a new directory, or in --keep=DIR")
 	f.Lookup("keep").NoOptDefVal = keepSomewhere
-	f.BoolVar(&o.shell, "shell", false, "open a shell in the workspace of what failed; on a terminal only")
+	f.BoolVar(&o.shell, "shell", false, "open a shell in the workspace of each failed task (terminals only)")
 	f.StringVar(&o.level, "log", "error", "debug, info, warn or error")
 	return c
 }

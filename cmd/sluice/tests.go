@@ -17,7 +17,7 @@ func testsCommand() *cobra.Command {
 	var project string
 	c := &cobra.Command{
 		Use:   "tests",
-		Short: "List how tests fare on the release branch: state, since, issue, owner, end of a jail",
+		Short: "List the health of tests on the release branch: state, since when, issue, owner, end of the jail",
 		Args:  arguments(cobra.NoArgs),
 	}
 	c.Flags().StringVar(&project, "project", "", "of this project only")
@@ -40,14 +40,14 @@ func jailCommand() *cobra.Command {
 	var until string
 	c := &cobra.Command{
 		Use:   "jail TEST",
-		Short: "Leave a test out of plans until a day, with an owner who is to repair it",
+		Short: "Leave a test out of plans until a date; needs an owner who will fix it",
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
 	f := c.Flags()
-	f.StringVar(&j.Project, "project", "", "the test's project, where there are several")
-	f.StringVar(&j.Owner, "owner", "", "who is to repair it (required)")
-	f.StringVar(&until, "until", "", "when it is run again: a day such as 2026-01-31, or a time from now such as 72h (default 14 days)")
-	f.StringVar(&j.Reason, "reason", "", "why, for those who miss it")
+	f.StringVar(&j.Project, "project", "", "project of the test; needed if the installation has several")
+	f.StringVar(&j.Owner, "owner", "", "owner who will fix it (required)")
+	f.StringVar(&until, "until", "", "end of the jail: a date (2026-01-31) or a duration (72h) (default 14 days)")
+	f.StringVar(&j.Reason, "reason", "", "reason to record")
 	c.PreRunE = func(*cobra.Command, []string) (err error) {
 		if j.Owner == "" {
 			return usage("cannot jail a test that nobody owns: give --owner")
@@ -84,9 +84,9 @@ func futureTime(flag, text string) (time.Time, error) {
 
 func freeCommand() *cobra.Command {
 	var j client.Jail
-	c := &cobra.Command{Use: "free TEST", Short: "Let a jailed test be run again; what it did before counts no more", Args: arguments(cobra.ExactArgs(1))}
-	c.Flags().StringVar(&j.Project, "project", "", "the test's project, where there are several")
-	c.Flags().StringVar(&j.Reason, "reason", "", "what was done to it")
+	c := &cobra.Command{Use: "free TEST", Short: "Run a jailed test again; earlier results are ignored", Args: arguments(cobra.ExactArgs(1))}
+	c.Flags().StringVar(&j.Project, "project", "", "project of the test; needed if the installation has several")
+	c.Flags().StringVar(&j.Reason, "reason", "", "reason to record")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		j.Test = args[0]
 		if err := s.FreeTest(ctx, j); err != nil {
@@ -108,22 +108,22 @@ func bisectCommand() *cobra.Command {
 	var confirm int32
 	var params []string
 	c := &cobra.Command{
-		Use: "bisect [TASK]", Short: "Find the commit that broke a test, or list the bisections that there were", Long: bisectLong,
+		Use: "bisect [TASK]", Short: "Find the commit that broke a test, or list past bisections", Long: bisectLong,
 		Args: arguments(cobra.MaximumNArgs(1)),
 	}
 	f := c.Flags()
-	f.StringVar(&b.Project, "project", "", "the test's project, where there are several")
-	f.StringVar(&good, "good", "", "revision that passes: a whole commit, or what git here knows")
-	f.StringVar(&bad, "bad", "", "revision that fails")
-	f.Int32Var(&b.Ways, "ways", 0, "commits that are tried at a time (default 3)")
-	f.Int32Var(&b.Runs, "runs", 0, "runs of each commit, at least (default 1)")
-	f.Int32Var(&confirm, "confirm", 1, "further runs of a commit that failed once, before it is blamed")
-	f.StringVar(&deadline, "deadline", "", "when it gives up: a time from now such as 6h, or a day (default 24h)")
-	f.Int32Var(&b.Budget, "budget", 0, "runs in all (default 30)")
-	f.StringVar(&b.Reason, "reason", "", "why, for those who pay for the runs")
+	f.StringVar(&b.Project, "project", "", "project of the test; needed if the installation has several")
+	f.StringVar(&good, "good", "", "last known good revision: a full commit id, or any name that the local git resolves")
+	f.StringVar(&bad, "bad", "", "first known bad revision")
+	f.Int32Var(&b.Ways, "ways", 0, "commits tried in parallel (default 3)")
+	f.Int32Var(&b.Runs, "runs", 0, "minimum runs per commit (default 1)")
+	f.Int32Var(&confirm, "confirm", 1, "runs that must confirm a failure before a commit is blamed")
+	f.StringVar(&deadline, "deadline", "", "give up at this time: a duration (6h) or a date (default 24h)")
+	f.Int32Var(&b.Budget, "budget", 0, "maximum number of runs (default 30)")
+	f.StringVar(&b.Reason, "reason", "", "reason to record")
 	f.StringArrayVar(&params, "param", nil, "parameter of each run: name=value; schedule=NAME plans it as that schedule does (repeatable)")
-	f.StringVar(&stop, "stop", "", "end the bisection of this id, or whose id begins so, and its runs")
-	f.StringVar(&b.Key, "key", "", "name of this request: the same key again starts nothing new (default: a new one)")
+	f.StringVar(&stop, "stop", "", "stop the bisection with this id or prefix, and its runs")
+	f.StringVar(&b.Key, "key", "", "idempotency key: a repeated request with the same key starts nothing new (default: a new one)")
 	c.PreRunE = func(_ *cobra.Command, args []string) (err error) {
 		if len(args) == 1 && stop != "" {
 			return usage("cannot tell whether to start or to stop: give TASK or --stop")

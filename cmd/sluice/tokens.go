@@ -14,7 +14,7 @@ import (
 )
 
 func tokensCommand() *cobra.Command {
-	return family("tokens", "Make, list and revoke tokens of the API", tokensCreateCommand(), tokensListCommand(), tokensRevokeCommand())
+	return family("tokens", "Create, list and revoke API tokens", tokensCreateCommand(), tokensListCommand(), tokensRevokeCommand())
 }
 
 func tokensCreateCommand() *cobra.Command {
@@ -23,12 +23,12 @@ func tokensCreateCommand() *cobra.Command {
 	var expires time.Duration
 	c := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a token with a role that you have, or a lesser one, and print it once",
+		Short: "Create a token with at most your own role, and print it once",
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
 	c.Flags().StringVar(&role, "role", "viewer", "viewer, developer, maintainer or operator")
-	c.Flags().StringSliceVar(&projects, "project", nil, "where it has the role (default all projects)")
-	c.Flags().DurationVar(&expires, "expires", 90*24*time.Hour, "until it ends; at most a year, and not after the token that makes it")
+	c.Flags().StringSliceVar(&projects, "project", nil, "projects in which the token has the role (default all)")
+	c.Flags().DurationVar(&expires, "expires", 90*24*time.Hour, "lifetime; at most a year, and no longer than that of the creating token")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		if len(projects) == 0 {
 			projects = []string{"*"}
@@ -79,9 +79,9 @@ func tokensListCommand() *cobra.Command {
 func tokensRevokeCommand() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
-		Use: "revoke ID", Short: "Make a token or a session worth nothing, at once", Args: arguments(cobra.ExactArgs(1)),
+		Use: "revoke ID", Short: "Revoke a token or session at once", Args: arguments(cobra.ExactArgs(1)),
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for the audit")
+	c.Flags().StringVar(&reason, "reason", "", "reason to record")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
 		if err := s.RevokeToken(ctx, args[0], reason); err != nil {
 			return err
@@ -94,13 +94,13 @@ func tokensRevokeCommand() *cobra.Command {
 func auditCommand() *cobra.Command {
 	var q client.AuditQuery
 	c := &cobra.Command{
-		Use: "audit", Short: "List what people did: who, how they showed it, from where", Args: arguments(cobra.NoArgs),
+		Use: "audit", Short: "List what people did: who, how they were authenticated, from where", Args: arguments(cobra.NoArgs),
 	}
-	c.Flags().StringVar(&q.Who, "who", "", "of one person: a name, or a subject such as oidc:4711")
+	c.Flags().StringVar(&q.Who, "who", "", "only this person: a name, or a subject such as oidc:4711")
 	c.Flags().StringVar(&q.Run, "run", "", "on one run")
-	c.Flags().StringVar(&q.Project, "project", "", "on runs of one project")
-	c.Flags().Uint64Var(&q.Before, "before", 0, "older than this: \"next\" of the page before")
-	c.Flags().IntVar(&q.Limit, "limit", 50, "at most so many")
+	c.Flags().StringVar(&q.Project, "project", "", "only runs of this project")
+	c.Flags().Uint64Var(&q.Before, "before", 0, "page: \"next\" of the previous page")
+	c.Flags().IntVar(&q.Limit, "limit", 50, "maximum number of entries")
 	return clientCommand(c, func(ctx context.Context, s *session, _ []string) error {
 		page, err := s.Audit(ctx, q)
 		if err != nil {

@@ -16,10 +16,10 @@ func topCommand() *cobra.Command {
 	var every time.Duration
 	c := &cobra.Command{
 		Use:   "top",
-		Short: "Show pools, queues, streams and who is behind; live on a terminal, q ends it",
+		Short: "Show pools, queues, streams and lagging consumers; live on a terminal (q quits)",
 		Args:  arguments(cobra.NoArgs),
 	}
-	c.Flags().DurationVar(&every, "every", time.Second, "time between two looks")
+	c.Flags().DurationVar(&every, "every", time.Second, "refresh interval")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if every < 100*time.Millisecond {
 			return usage("--every is %s, expected at least 100ms", every)

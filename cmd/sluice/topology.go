@@ -18,7 +18,7 @@ func topologyCommand() *cobra.Command {
 	var in inventory
 	c := &cobra.Command{
 		Use:   "topology",
-		Short: "Print who hears and says what",
+		Short: "Print which service hears and publishes which event",
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			services, err := in.services()
@@ -35,7 +35,7 @@ func topologyCommand() *cobra.Command {
 			return printTopology(c.OutOrStdout(), links)
 		},
 	}
-	c.Flags().BoolVar(&rights, "permissions", false, "print what the bus allows each identity instead")
+	c.Flags().BoolVar(&rights, "permissions", false, "print the permissions of each NATS identity instead")
 	in.flags(c)
 	return c
 }

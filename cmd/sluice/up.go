@@ -33,12 +33,12 @@ func upCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&dir, "dir", "", "directory of everything that is kept (default .sluice)")
-	f.StringVar(&listen, "listen", "", "address of the pages, the API and the webhooks (default 127.0.0.1:8030)")
+	f.StringVar(&dir, "dir", "", "state directory (default .sluice)")
+	f.StringVar(&listen, "listen", "", "listen address of the pages, the API and the webhooks (default 127.0.0.1:8030)")
 	f.StringVar(&config, "config", "", "file of the installation (docs/operate/installation.md)")
 	f.StringVar(&level, "log", "info", "debug, info, warn or error")
-	f.BoolVar(&demo.on, "demo", false, "push three commits of a small polyglot project through it")
-	f.BoolVar(&demo.exit, "exit", false, "with --demo: end with the demo's outcome as exit code")
+	f.BoolVar(&demo.on, "demo", false, "release three commits of a small polyglot project")
+	f.BoolVar(&demo.exit, "exit", false, "with --demo: exit with the demo's outcome")
 	f.StringVar(&demo.project, "project", "examples/polyglot", "with --demo: the project")
 	return c
 }
@@ -71,8 +71,8 @@ func serveCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&nats, "nats", "", "URL of the NATS server")
-	f.StringVar(&dir, "dir", "", "directory of everything that is kept here (default .sluice)")
-	f.StringVar(&listen, "listen", "127.0.0.1:0", "address of the service's HTTP side")
+	f.StringVar(&dir, "dir", "", "state directory (default .sluice)")
+	f.StringVar(&listen, "listen", "127.0.0.1:0", "HTTP listen address")
 	f.StringVar(&config, "config", "", "file of the installation (docs/operate/installation.md)")
 	f.StringVar(&level, "log", "info", "debug, info, warn or error")
 	return c

@@ -19,7 +19,7 @@ import (
 func watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch [RUN]",
-		Short: "Follow a run until it ends; exits with its outcome",
+		Short: "Follow a run until it ends; exit with its outcome",
 		Long: "Follow a run (default: the latest) until it ends, and exit with its outcome:\n" +
 			"0 success, 1 failure, 2 error, 3 cancelled.\n" +
 			"A terminal shows the run's screen, live; q leaves it and the run goes on.\n" +

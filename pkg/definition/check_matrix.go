@@ -38,7 +38,7 @@ func (c *checker) matrixKey(name string, at Pos) {
 		c.fail(at, "", "expected a matrix key of letters, digits and _, found %q", shorten(printable(name), 60))
 	}
 	if slices.Contains(reservedNames(), name) {
-		c.fail(at, "rename the key", "a matrix key cannot be %q: conditions and templates read something else by it", name)
+		c.fail(at, "rename the key", "a matrix key cannot be %q: the name is reserved", name)
 	}
 }
 

@@ -20,7 +20,7 @@ type Definition struct {
 	Presets        Map[Preset]      `key:"presets" doc:"Named sets of overrides of settings, by path; applied whole or not at all." example:"{light: {tests.gpu: 1}, scale: {extends: [light], tests.gpu: [2, 4]}}"`
 	Definitions    Map[List[Text]]  `key:"definitions" doc:"Named lists that a matrix takes as $name." example:"{pythons: [\"3.12\", \"3.13\"]}"`
 	Pools          List[Pool]       `key:"pools" doc:"Which tasks go to which executors: the first pool whose every match holds. Without pools, every task goes to the pool \"default\"." example:"[{name: gpu, match: [\"gpu>=1\"]}, {name: linux}]"`
-	PoolsUnmatched Unmatched        `key:"pools_unmatched" part:"no" doc:"What a task that no pool takes is: an error, or left out with a warning." default:"error" example:"warn"`
+	PoolsUnmatched Unmatched        `key:"pools_unmatched" part:"no" doc:"What to do with unmatched tasks: fail, or leave them out with a warning." default:"error" example:"warn"`
 	Providers      Map[Provider]    `key:"providers" doc:"Places that commands of the definition make for one task at a time, and destroy after; jobs lease them by name." example:"{cloud: {create: ./create, destroy: ./destroy}}"`
 	Changed        List[Rule]       `key:"changed" doc:"Which jobs a changed path concerns: the first rule that matches it; a path that no rule matches concerns every job. Only for changes that cannot publish." example:"[{paths: [\"docs/**\"], jobs: []}]"`
 	Templates      Map[Template]    `key:"templates" doc:"Jobs that others start from by extends; they are not run themselves." example:"{python: {image: \"python:3.12\", prepare: pip install -e .}}"`

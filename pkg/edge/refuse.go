@@ -48,7 +48,7 @@ func advice(status int) string {
 	case http.StatusForbidden:
 		return "ask the operator for a role that may"
 	case http.StatusConflict:
-		return "mend what it says, then ask again"
+		return "fix the cause and retry"
 	case http.StatusNotFound:
 		return "look at the list of what there is"
 	default:

@@ -82,7 +82,7 @@ type BisectRequested struct {
 	Bad        release.Commit    `json:"bad,omitempty"`
 	Ways       int32             `json:"ways,omitempty"`    // commits that are tried at a time
 	Runs       int32             `json:"runs,omitempty"`    // of each commit, at least
-	Confirm    int32             `json:"confirm,omitempty"` // further runs of a commit that failed once, before it is blamed
+	Confirm    int32             `json:"confirm,omitempty"` // runs that must confirm a failure before a commit is blamed
 	Deadline   time.Time         `json:"deadline,omitzero"`
 	Budget     int32             `json:"budget,omitempty"` // runs in all
 	By         string            `json:"by,omitempty"`

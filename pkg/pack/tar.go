@@ -178,7 +178,7 @@ func (p *packer) unreadable(name string, err error) error {
 }
 
 func (p *packer) changed(name string) error {
-	return fault.New(fault.Invalid, "cannot pack %s: %q changed while it was read; expected that nothing writes any more", p.dir, name)
+	return fault.New(fault.Invalid, "cannot pack %s: %q changed while it was read; files must not change while they are packed", p.dir, name)
 }
 
 // source is a reader that stops with its context and tells its own errors from those of the writer.

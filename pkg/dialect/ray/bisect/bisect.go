@@ -38,7 +38,7 @@ type Config struct {
 	Parallel int       // commits that are tried at a time
 	Runs     int       // of each commit, at least
 	FailRate float64   // how often the broken test fails, by its history; 0 means always
-	Confirm  int       // further runs of a commit that failed once, before it is blamed
+	Confirm  int       // runs that must confirm a failure before a commit is blamed
 	Sane     bool      // the first and last commit are known: they are not tried
 	Deadline time.Time // it gives up
 	Budget   int       // runs in all
