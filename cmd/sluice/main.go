@@ -7,14 +7,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/sluiceci/sluice/pkg/driver/cell"
 )
 
 func main() {
-	if cell.Inside() {
-		cell.Be()
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := rootCommand().ExecuteContext(ctx)
 	stop()

@@ -6,15 +6,10 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/sluiceci/sluice/pkg/driver/cell"
 )
 
 // TestMain lets scripts run this program as the command "sluice".
 func TestMain(m *testing.M) {
-	if cell.Inside() {
-		cell.Be()
-	}
 	testscript.Main(alone{m}, map[string]func(){"sluice": main})
 }
 

@@ -60,12 +60,13 @@ func kinds() []cell.Kind {
 	return []cell.Kind{cell.Namespace}
 }
 
-// take takes a cell that waits, or makes one.
+// take takes the cell that waits longest, or makes one. Those that were given back just now still take away what the last command
+// left, which the next would have to wait for.
 func (c *cells) take() (*held, error) {
 	c.mu.Lock()
-	if n := len(c.free); n > 0 {
-		h := c.free[n-1]
-		c.free = c.free[:n-1]
+	if len(c.free) > 0 {
+		h := c.free[0]
+		c.free = slices.Delete(c.free, 0, 1)
 		c.mu.Unlock()
 		h.idle.Stop()
 		return h, nil
@@ -211,10 +212,10 @@ func (l *Local) missing(o LocalOptions, err error) error {
 
 // view is what commands see of this machine.
 func (l *Local) view(o LocalOptions) cell.View {
-	v := cell.View{Hide: append([]string{l.dir}, o.Hide...)}
+	v, hide := cell.View{Scratch: scratchDirs(), Below: l.resolved}, append([]string{l.dir}, o.Hide...)
 	home, _ := os.UserHomeDir()
 	if home != "" && home != "/" {
-		v.Hide = append(v.Hide, home)
+		hide = append(hide, home)
 		for _, dir := range toolchains(home, l.path) {
 			v.Show = append(v.Show, cell.Tree{Source: dir, Target: dir, Foreign: true})
 		}
@@ -225,6 +226,7 @@ func (l *Local) view(o LocalOptions) cell.View {
 	for _, m := range o.Show {
 		v.Show = append(v.Show, cell.Tree{Source: m.Source, Target: m.At(), Writable: m.Writable, Foreign: true})
 	}
+	v.Hide = hidden(hide)
 	return v
 }
 

@@ -17,16 +17,8 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/driver"
-	"github.com/sluiceci/sluice/pkg/driver/cell"
 	"github.com/sluiceci/sluice/pkg/driver/drivertest"
 )
-
-func TestMain(m *testing.M) {
-	if cell.Inside() {
-		cell.Be()
-	}
-	os.Exit(m.Run())
-}
 
 func newIsolated(t testing.TB, o driver.LocalOptions) *driver.Local {
 	t.Helper()

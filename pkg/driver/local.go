@@ -30,7 +30,7 @@ type LocalOptions struct {
 	Sandbox string
 
 	Isolation string   // IsolationAuto, IsolationRequired or IsolationNone
-	Cells     bool     // the program's main calls cell.Be where cell.Inside says so, and that it can be started as a cell
+	Cells     bool     // commands run in cells, which are this program started again; otherwise on leashes
 	Users     Users    // that commands run as where the executor is root; a range of its own when empty
 	Hide      []string // the platform's files and directories, which do not exist for commands
 	Show      []Mount  // what commands see although it is hidden, or may write to

@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
-
-	"github.com/sluiceci/sluice/pkg/driver/cell"
 )
 
 // row is one measurement beside its limit.
@@ -45,9 +43,6 @@ func measured(what string, value float64, unit string, limit float64, of string,
 }
 
 func main() {
-	if cell.Inside() {
-		cell.Be()
-	}
 	asJSON := flag.Bool("json", false, "print JSON")
 	binary := flag.String("sluice", "bin/sluice", "the binary to measure")
 	tasks := flag.Int("tasks", 1000, "no-op tasks of the throughput run")

@@ -255,37 +255,3 @@ func verdict(run release.RunID, end event.RunFinished) error {
 	}
 	return fmt.Errorf("run %s ended with %s: %s", run, end.Outcome, end.Reason)
 }
-
-// resident is the memory of the process, in MiB.
-func (p *sluice) resident() (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-			return kib / 1024, err
-		}
-	}
-	return 0, fmt.Errorf("there is no VmRSS in %s", text)
-}
-
-// cpu is the CPU time, in seconds, of the process and of its children that have ended.
-func (p *sluice) cpu() (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	var ticks float64
-	for _, i := range []int{11, 12, 13, 14} { // utime, stime, cutime, cstime
-		n, err := strconv.ParseFloat(fields[i], 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	return ticks / 100, nil // USER_HZ is 100 on every Linux that Go runs on
-}

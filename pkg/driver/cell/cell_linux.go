@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -36,10 +34,10 @@ type Options struct {
 
 // Cell is a cell that is ready for a command.
 type Cell struct {
-	cmd    *exec.Cmd
-	socket socket
-	file   *os.File
-	ended  chan struct{}
+	process *os.Process
+	file    *os.File
+	link    link
+	ended   chan struct{}
 
 	mu      sync.Mutex
 	running bool
@@ -54,7 +52,7 @@ func Open(o Options, enter func(pid int) error) (*Cell, error) {
 		return nil, err
 	}
 	defer func() { _ = theirs.Close() }()
-	c := &Cell{file: ours, socket: socket{int(ours.Fd())}, ended: make(chan struct{})}
+	c := &Cell{file: ours, link: link{file: -1}, ended: make(chan struct{})}
 	if err := c.start(o, theirs); err != nil {
 		_ = ours.Close()
 		return nil, err
@@ -75,12 +73,20 @@ func socketPair() (ours, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
+	if err := unix.SetNonblock(fds[0], true); err != nil { // a thread of the program waits for no cell
+		return nil, nil, errors.Join(os.NewSyscallError("fcntl", err), unix.Close(fds[0]), unix.Close(fds[1]))
+	}
 	return os.NewFile(uintptr(fds[0]), "cell"), os.NewFile(uintptr(fds[1]), "program"), nil
 }
 
 // start starts this program again as the first process of the namespaces.
 func (c *Cell) start(o Options, theirs *os.File) error {
-	files := []*os.File{theirs}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = null.Close() }()
+	files := []*os.File{null, null, os.Stderr, theirs}
 	if o.Kind == Users {
 		ids, err := idMap(os.Geteuid(), os.Getegid(), o.User)
 		if err != nil {
@@ -89,15 +95,14 @@ func (c *Cell) start(o Options, theirs *os.File) error {
 		defer func() { _ = ids.Close() }()
 		files = append(files, ids)
 	}
-	c.cmd = &exec.Cmd{
-		Path: self, Args: []string{os.Args[0], Argument}, Env: environment(o.Leash), Dir: "/", ExtraFiles: files, SysProcAttr: attributes(o),
-		Stderr: os.Stderr,
-	}
-	if err := c.cmd.Start(); err != nil {
+	c.process, err = os.StartProcess(self, []string{os.Args[0], Argument}, &os.ProcAttr{
+		Env: environment(o.Leash), Dir: "/", Files: files, Sys: attributes(o),
+	})
+	if err != nil {
 		return fmt.Errorf("cannot start a cell: %w", err)
 	}
 	go func() {
-		_ = c.cmd.Wait() // how it ended is of no interest: it is over
+		_, _ = c.process.Wait() // how it ended is of no interest: it is over
 		close(c.ended)
 	}()
 	return nil
@@ -105,9 +110,9 @@ func (c *Cell) start(o Options, theirs *os.File) error {
 
 const self = "/proc/self/exe"
 
-// environment is that of a cell. A cell needs no memory beyond its start, and one thread beside the one that waits.
+// environment is that of a cell, which does one thing at a time and keeps nothing.
 func environment(leash string) []string {
-	return []string{Variable + "=1", "GOMAXPROCS=2", "GOGC=50", leash}
+	return []string{Variable + "=1", "GOMAXPROCS=2", "GOGC=50", "GODEBUG=asyncpreemptoff=1", leash}
 }
 
 func attributes(o Options) *syscall.SysProcAttr {
@@ -145,14 +150,13 @@ func idMap(owner, group, user int) (*os.File, error) {
 		_ = unix.Kill(pid, unix.SIGKILL)
 		_, _ = unix.Wait4(pid, nil, 0, nil)
 	}()
-	return os.Open(filepath.Join("/proc", strconv.Itoa(pid), "ns/user"))
+	return os.Open("/proc/" + strconv.Itoa(pid) + "/ns/user")
 }
 
 // setup is what a cell is told before anything else.
 type setup struct {
-	View  View
-	User  int // that commands run as; -1 for the cell's own
-	Ready bool
+	View View
+	User int // that commands run as; -1 for the cell's own
 }
 
 // readyTime bounds the start of a cell.
@@ -168,12 +172,12 @@ func (c *Cell) prepare(o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := c.socket.send(frameReady, text, -1); err != nil {
+	if err := c.send(frameReady, text, -1); err != nil {
 		return err
 	}
 	late := time.AfterFunc(readyTime, c.kill)
 	defer late.Stop()
-	kind, said, _, err := c.socket.receive()
+	kind, said, err := c.receive()
 	switch {
 	case err != nil:
 		return fmt.Errorf("the cell ended while it was made: %w", err)
@@ -186,7 +190,7 @@ func (c *Cell) prepare(o Options) error {
 }
 
 // PID is the cell's own process.
-func (c *Cell) PID() int { return c.cmd.Process.Pid }
+func (c *Cell) PID() int { return c.process.Pid }
 
 // StartError is why a command could not be started.
 type StartError struct {
@@ -207,10 +211,10 @@ func (e *StartError) Unwrap() error {
 // Start starts a command whose output goes to a file, which the caller closes. One command runs at a time; Wait must be
 // called after each.
 func (c *Cell) Start(command Command, output int) error {
-	if err := c.socket.send(frameRun, command.encode(), output); err != nil {
+	if err := c.send(frameRun, command.encode(), output); err != nil {
 		return fmt.Errorf("the cell is gone: %w", err)
 	}
-	kind, said, _, err := c.socket.receive()
+	kind, said, err := c.receive()
 	if err != nil || kind != frameStarted {
 		return fmt.Errorf("the cell is gone: %w", firstOf(err, errFrame))
 	}
@@ -226,7 +230,7 @@ func (c *Cell) Start(command Command, output int) error {
 
 // Wait returns when nothing of the command is left. An error means that the cell ended, and everything in it.
 func (c *Cell) Wait() (Exit, error) {
-	kind, body, _, err := c.socket.receive()
+	kind, body, err := c.receive()
 	c.mu.Lock()
 	c.running = false
 	c.mu.Unlock()
@@ -250,11 +254,43 @@ func (c *Cell) order(kind byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running {
-		_ = c.socket.send(kind, nil, -1) // a cell that does not hear has ended
+		_ = c.send(kind, nil, -1) // a cell that does not hear has ended
 	}
 }
 
-func (c *Cell) kill() { _ = c.cmd.Process.Kill() }
+// send writes a frame, with an open file beside it unless that is negative.
+func (c *Cell) send(kind byte, payload []byte, file int) error {
+	conn, err := c.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	rest := frame(kind, payload)
+	failed := conn.Write(func(fd uintptr) bool {
+		before := len(rest)
+		rest, err = (&link{fd: int(fd)}).write(rest, file)
+		if len(rest) < before {
+			file = -1
+		}
+		return err != unix.EAGAIN //nolint:errorlint // a system call returns the number itself
+	})
+	return firstOf(failed, os.NewSyscallError("sendmsg", err))
+}
+
+// receive waits for a frame.
+func (c *Cell) receive() (kind byte, body []byte, err error) {
+	conn, err := c.file.SyscallConn()
+	if err != nil {
+		return 0, nil, err
+	}
+	failed := conn.Read(func(fd uintptr) bool {
+		c.link.fd = int(fd)
+		kind, body, _, err = c.link.receive()
+		return err != unix.EAGAIN //nolint:errorlint // a system call returns the number itself
+	})
+	return kind, body, firstOf(failed, err)
+}
+
+func (c *Cell) kill() { _ = c.process.Kill() }
 
 // Close ends the cell and everything in it, and returns when that is gone.
 func (c *Cell) Close() {

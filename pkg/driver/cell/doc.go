@@ -6,8 +6,9 @@
 // kernel hands every orphan to it, whatever session or environment the orphan made for itself. When the program dies, its
 // end of the socket closes, the cell exits, and the kernel kills the namespace with it.
 //
-// A cell is kept for the next command, because a program of this size takes 20 ms to start and a command takes one. What
-// one command could leave for the next is removed in between, and a cell that cannot be cleaned is thrown away.
+// A program that imports this package becomes a cell before its main and most of its packages: a cell starts in 3 ms and has 2 MB
+// of its own. It is kept for the next command, which takes less. What one command could leave for the next is removed in between,
+// and a cell that cannot be cleaned is thrown away.
 //
 // Commands run as a user of the cell's own, without capabilities, and cannot gain any (no_new_privs, an empty bounding
 // set). Their trees are mounted with mapped ids: the command owns its files in the cell, and the program owns the same files

@@ -43,14 +43,14 @@ func dropInheritable() error {
 	return os.NewSyscallError("capset", unix.Capset(&header, &data[0]))
 }
 
-// runOne runs a command and everything that it leaves behind to its end.
-func (w *warden) runOne(o order) {
-	laid, err := w.view.lay(o.command.Trees, o.command.Home)
+// run runs a command and everything that it leaves behind to its end.
+func (w *warden) run(c Command, output int) {
+	laid, err := w.view.lay(c.Trees, c.Home)
 	if err == nil {
-		err = w.fork(o)
+		err = w.fork(c, output)
 	}
-	if o.output >= 0 {
-		_ = unix.Close(o.output)
+	if output >= 0 {
+		_ = unix.Close(output)
 	}
 	if err != nil {
 		w.clear(laid)
@@ -60,9 +60,14 @@ func (w *warden) runOne(o order) {
 	w.answer(frameStarted, nil)
 	exit := w.await()
 	// The program hears of the end before the view is cleared: the next command waits for that, and nobody else.
-	exit.Dirty = w.view.leftIPC() || w.view.closed() || inherits() != w.inherits
+	exit.Dirty = w.view.leftIPC() || w.changed()
 	w.answer(frameExit, exit.encode())
 	w.clear(laid)
+}
+
+// changed reports whether a command did something to the cell itself, which only the program's own user can.
+func (w *warden) changed() bool {
+	return w.user < 0 && (w.view.closed() || inherits() != w.inherits)
 }
 
 // clear takes away what was there for a command. A cell that cannot do that is of no use any more.
@@ -75,7 +80,7 @@ func (w *warden) clear(l *laid) {
 
 // answer tells the program something. One that is gone needs no cell.
 func (w *warden) answer(kind byte, payload []byte) {
-	if w.socket.send(kind, payload, -1) != nil {
+	if w.link.send(kind, payload, -1) != nil {
 		os.Exit(0)
 	}
 }
@@ -98,29 +103,29 @@ type execError struct{ error }
 func (e *execError) Unwrap() error { return e.error }
 
 // fork starts the leader.
-func (w *warden) fork(o order) error {
-	output := uintptr(w.null)
-	if o.output >= 0 {
-		output = uintptr(o.output)
+func (w *warden) fork(c Command, output int) error {
+	out := uintptr(w.null)
+	if output >= 0 {
+		out = uintptr(output)
 	}
-	sys := &syscall.SysProcAttr{Setsid: true, Ptrace: len(o.command.Limits) > 0}
+	w.pidfd = -1
+	sys := &syscall.SysProcAttr{Setsid: true, Ptrace: len(c.Limits) > 0, PidFD: &w.pidfd}
 	if w.user >= 0 {
 		sys.Credential = &syscall.Credential{Uid: uint32(w.user), Gid: uint32(w.user)}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	pid, err := syscall.ForkExec(o.command.Program, o.command.Args, &syscall.ProcAttr{
-		Dir: o.command.Dir, Env: o.command.Env, Files: []uintptr{uintptr(w.null), output, output}, Sys: sys,
+	pid, err := syscall.ForkExec(c.Program, c.Args, &syscall.ProcAttr{
+		Dir: c.Dir, Env: c.Env, Files: []uintptr{uintptr(w.null), out, out}, Sys: sys,
 	})
 	if err != nil {
 		return &execError{err}
 	}
 	if sys.Ptrace {
-		err = w.limit(pid, o.command.Limits)
+		err = w.limit(pid, c.Limits)
 	}
 	if err != nil {
 		_ = unix.Kill(-1, unix.SIGKILL)
 		reapAll()
+		_ = unix.Close(w.pidfd)
 		return err
 	}
 	w.leader, w.ending = pid, false
@@ -166,43 +171,64 @@ func reapAll() {
 	}
 }
 
-// await reaps until nothing is left. The first process of a PID namespace is the parent of all orphans in it: when it has
-// no child any more, the namespace is empty.
+// await returns when nothing is left. The first process of a PID namespace is the parent of all orphans in it: when it has no
+// child any more, the namespace is empty. Orphans that end before the leader are taken when a signal says so.
 func (w *warden) await() Exit {
 	exit := Exit{Started: time.Now()}
-	gone := false
+	files, most := []unix.PollFd{{Fd: socketFD, Events: unix.POLLIN}, {Fd: int32(w.pidfd), Events: unix.POLLIN}}, -1
+	for {
+		if wait(files, most) {
+			w.obey()
+		}
+		if !w.reap(&exit, unix.WNOHANG) {
+			return exit
+		}
+		if w.leader != 0 {
+			continue
+		}
+		if !w.ending {
+			_ = unix.Kill(-1, unix.SIGKILL)
+			for w.reap(&exit, 0) { // What was killed ends.
+			}
+			return exit
+		}
+		files, most = files[:1], graceLook
+	}
+}
+
+// graceLook is how often it is looked whether what outlived its leader has used its grace, in milliseconds. Mostly a signal
+// says so before.
+const graceLook = 20
+
+// reap takes what has ended, and reports whether anything is left. Without WNOHANG it takes one, and waits for it.
+func (w *warden) reap(exit *Exit, how int) (left bool) {
 	for {
 		var status unix.WaitStatus
 		var usage unix.Rusage
-		pid, err := retry(func() (int, error) { return unix.Wait4(-1, &status, 0, &usage) })
+		pid, err := retry(func() (int, error) { return unix.Wait4(-1, &status, how, &usage) })
 		if err != nil {
-			w.over()
-			return exit
+			return false
 		}
-		switch {
-		case pid == w.leader:
-			gone = true
-			exit.Ended, exit.Status = time.Now(), uint32(status)
-			exit.User, exit.System = time.Duration(usage.Utime.Nano()), time.Duration(usage.Stime.Nano())
-			exit.MaxRSS = usage.Maxrss
-			w.endRest()
-		case gone && status.Signaled() && status.Signal() == unix.SIGKILL:
-			exit.Leftovers++
+		if pid == 0 {
+			return true
+		}
+		w.note(exit, pid, status, &usage)
+		if how == 0 {
+			return true
 		}
 	}
 }
 
-// endRest kills what outlived the leader, unless that was asked to end and has its grace.
-func (w *warden) endRest() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.ending {
-		_ = unix.Kill(-1, unix.SIGKILL)
+// note writes down how a process of the cell ended.
+func (w *warden) note(exit *Exit, pid int, status unix.WaitStatus, usage *unix.Rusage) {
+	switch {
+	case pid == w.leader:
+		exit.Ended, exit.Status = time.Now(), uint32(status)
+		exit.User, exit.System = time.Duration(usage.Utime.Nano()), time.Duration(usage.Stime.Nano())
+		exit.MaxRSS = usage.Maxrss
+		w.leader = 0
+		_ = unix.Close(w.pidfd)
+	case w.leader == 0 && status.Signaled() && status.Signal() == unix.SIGKILL:
+		exit.Leftovers++
 	}
-}
-
-func (w *warden) over() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.leader = 0
 }

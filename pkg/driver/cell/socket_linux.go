@@ -1,57 +1,90 @@
 package cell
 
 import (
+	"errors"
 	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// socket is one end between a program and its cell. It blocks: its readers are threads that have nothing else to do.
-type socket struct{ fd int }
-
-func (s socket) Read(b []byte) (int, error) {
-	n, err := retry(func() (int, error) { return unix.Read(s.fd, b) })
-	if err == nil && n == 0 {
-		return 0, io.EOF
-	}
-	return max(n, 0), err
+// link is one end between a program and its cell.
+type link struct {
+	fd   int
+	read []byte // what came and was not taken
+	file int    // that came beside it; -1 for none
 }
 
-// send writes a frame, with an open file beside it unless that is negative.
-func (s socket) send(kind byte, payload []byte, file int) error {
-	b := frame(kind, payload)
+// send writes a frame, with an open file beside it unless that is negative. It blocks where the socket does.
+func (l *link) send(kind byte, payload []byte, file int) error {
+	_, err := l.write(frame(kind, payload), file)
+	return os.NewSyscallError("sendmsg", err)
+}
+
+// write writes as much as the socket takes. The file goes with the first byte.
+func (l *link) write(b []byte, file int) (rest []byte, err error) {
 	var rights []byte
 	if file >= 0 {
 		rights = unix.UnixRights(file)
 	}
 	for len(b) > 0 {
-		n, err := retry(func() (int, error) { return unix.SendmsgN(s.fd, b, rights, nil, unix.MSG_NOSIGNAL) })
+		n, err := retry(func() (int, error) { return unix.SendmsgN(l.fd, b, rights, nil, unix.MSG_NOSIGNAL) })
 		if err != nil {
-			return os.NewSyscallError("sendmsg", err)
+			return b, err
 		}
 		b, rights = b[n:], nil
 	}
-	return nil
+	return nil, nil
 }
 
-// receive reads a frame, and the file beside it; -1 when there is none.
-func (s socket) receive() (kind byte, body []byte, file int, err error) {
-	header, rights := make([]byte, headerSize), make([]byte, unix.CmsgSpace(4))
+// receive takes a frame, and the file beside it; -1 when there is none. EAGAIN says that it has not come yet.
+func (l *link) receive() (kind byte, body []byte, file int, err error) {
+	for {
+		kind, body, rest, ok, err := takeFrame(l.read)
+		if err != nil {
+			return 0, nil, -1, err
+		}
+		if !ok {
+			if err := l.fill(); err != nil {
+				return 0, nil, -1, err
+			}
+			continue
+		}
+		l.read, file = rest, -1
+		if kind == frameRun { // No other has a file, and there is one of these at a time.
+			file, l.file = l.file, -1
+		}
+		return kind, body, file, nil
+	}
+}
+
+// fill reads what has come. A frame seldom needs more than one read.
+func (l *link) fill() error {
+	const usual = 8 << 10
+	if cap(l.read)-len(l.read) < usual/2 {
+		l.read = append(make([]byte, 0, max(usual, 2*len(l.read)+usual)), l.read...)
+	}
+	rights := make([]byte, unix.CmsgSpace(4))
 	var size int
 	n, err := retry(func() (int, error) {
-		n, oob, _, _, err := unix.Recvmsg(s.fd, header, rights, unix.MSG_CMSG_CLOEXEC)
+		n, oob, _, _, err := unix.Recvmsg(l.fd, l.read[len(l.read):cap(l.read)], rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
 		size = oob
 		return n, err
 	})
-	if err != nil || n == 0 {
-		return 0, nil, -1, firstOf(err, io.EOF)
+	if err != nil {
+		return err
 	}
-	file = fileIn(rights[:size])
-	if _, err = io.ReadFull(s, header[n:]); err == nil {
-		body, err = payload(header, s)
+	if n == 0 {
+		return io.EOF
 	}
-	return header[0], body, file, err
+	l.read = l.read[:len(l.read)+n]
+	if file := fileIn(rights[:size]); file >= 0 {
+		if l.file >= 0 {
+			return errors.Join(errFrame, unix.Close(file))
+		}
+		l.file = file
+	}
+	return nil
 }
 
 func fileIn(rights []byte) int {

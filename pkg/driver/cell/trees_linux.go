@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"unsafe"
 
@@ -112,7 +111,7 @@ func (v *view) give(tree int) error {
 
 // under finds the innermost of some directories that a path lies in, and the path within it; -1 when it lies in none.
 func (v *view) under(dirs map[string]int, path string) (int, string) {
-	for dir := path; ; dir = filepath.Dir(dir) {
+	for dir := path; ; dir = parent(dir) {
 		if fd, ok := dirs[dir]; ok {
 			rest := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/")
 			if rest == "" {
@@ -125,6 +124,9 @@ func (v *view) under(dirs map[string]int, path string) (int, string) {
 		}
 	}
 }
+
+// parent is the directory that an absolute path lies in.
+func parent(path string) string { return path[:max(1, strings.LastIndexByte(path, '/'))] }
 
 // put mounts a tree at a path, which is made where the cell may make it.
 func (v *view) put(tree int, target string, made []madeEntry) ([]madeEntry, error) {
@@ -142,18 +144,22 @@ func (v *view) put(tree int, target string, made []madeEntry) ([]madeEntry, erro
 
 // makePlace makes what a tree is mounted on, unless it is there. It can do so only below what is covered or scratch.
 func (v *view) makePlace(target string, dir bool, made []madeEntry) ([]madeEntry, error) {
-	if _, err := os.Lstat(target); err == nil {
-		return made, nil
-	}
 	at, rest := v.under(v.covers, target)
 	if at < 0 {
 		at, rest = unix.AT_FDCWD, target
+	}
+	err := madeEntry{at, rest, dir}.make()
+	if err == nil {
+		return append(made, madeEntry{at, rest, dir}), nil
+	}
+	if errors.Is(err, unix.EEXIST) {
+		return made, nil
 	}
 	steps := strings.Split(strings.TrimPrefix(rest, "/"), "/")
 	name := strings.TrimSuffix(rest, strings.Join(steps, "/"))
 	for i, step := range steps {
 		name += step
-		entry := madeEntry{at: at, name: name, dir: dir || i < len(steps)-1}
+		entry := madeEntry{at, name, dir || i < len(steps)-1}
 		err := entry.make()
 		if err == nil {
 			made = append(made, entry)
@@ -218,7 +224,7 @@ func (v *view) closed() bool {
 func (v *view) renew(dir string) error {
 	// A user of its own cannot change the directory itself, nor those that trees are mounted in. The program's can.
 	if v.user >= 0 {
-		if n, err := entries(dir, v.bare[dir]+1); err != nil || n == v.bare[dir] {
+		if n, err := entries(dir); err != nil || n == v.bare[dir] {
 			return err
 		}
 	}
@@ -227,6 +233,11 @@ func (v *view) renew(dir string) error {
 	}
 	if err := mountScratch(dir); err != nil {
 		return err
+	}
+	if strings.HasPrefix(v.below, dir+"/") {
+		if _, err := v.makePlace(v.below, true, nil); err != nil {
+			return err
+		}
 	}
 	for _, t := range v.shown {
 		if !strings.HasPrefix(t.Target, dir+"/") {
@@ -247,18 +258,25 @@ func (v *view) renew(dir string) error {
 	return nil
 }
 
-// entries counts what is in a directory, up to a limit.
-func entries(dir string, most int) (int, error) {
-	file, err := os.Open(dir)
+// entries counts what is in a directory, up to a few dozen.
+func entries(dir string) (int, error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, err
+		return 0, os.NewSyscallError("open", err)
 	}
-	defer func() { _ = file.Close() }()
-	names, err := file.Readdirnames(most)
-	if errors.Is(err, io.EOF) {
-		err = nil
+	defer func() { _ = unix.Close(fd) }()
+	return list(fd)
+}
+
+// list counts the entries that one look into an open directory brings.
+func list(dir int) (int, error) {
+	var buffer [2048]byte
+	n, err := unix.ReadDirent(dir, buffer[:])
+	if err != nil {
+		return 0, os.NewSyscallError("getdents", err)
 	}
-	return len(names), err
+	_, count, _ := unix.ParseDirent(buffer[:n], -1, nil)
+	return count, nil
 }
 
 // leftIPC reports whether a command left System V memory, queues or semaphores, or a POSIX queue. They live as long as the
@@ -283,39 +301,37 @@ func (v *view) leftIPC() bool {
 
 // leftQueues looks where no command can change what may be looked at.
 func (v *view) leftQueues() bool {
-	if v.queues == nil {
+	if v.queues < 0 {
 		return false // The kernel has none.
 	}
-	if _, err := v.queues.Seek(0, io.SeekStart); err != nil {
+	if _, err := unix.Seek(v.queues, 0, io.SeekStart); err != nil {
 		return true
 	}
-	names, err := v.queues.Readdirnames(1)
-	return len(names) > 0 || err != nil && !errors.Is(err, io.EOF)
+	n, err := list(v.queues)
+	return n > 0 || err != nil
 }
 
-// openQueues opens the directory of POSIX message queues, which exist whether or not it is mounted anywhere.
-func openQueues() (*os.File, error) {
+// openQueues opens the directory of POSIX message queues, which exist whether or not it is mounted anywhere; -1 where the kernel
+// has none.
+func openQueues() (int, error) {
 	kind, err := unix.Fsopen("mqueue", unix.FSOPEN_CLOEXEC)
 	if errors.Is(err, unix.ENODEV) {
-		return nil, nil //nolint:nilnil // a kernel without them
+		return -1, nil
 	}
 	if err != nil {
-		return nil, os.NewSyscallError("fsopen mqueue", err)
+		return -1, os.NewSyscallError("fsopen mqueue", err)
 	}
 	defer func() { _ = unix.Close(kind) }()
 	if err := unix.FsconfigCreate(kind); err != nil {
-		return nil, os.NewSyscallError("fsconfig mqueue", err)
+		return -1, os.NewSyscallError("fsconfig mqueue", err)
 	}
 	mount, err := unix.Fsmount(kind, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if err != nil {
-		return nil, os.NewSyscallError("fsmount mqueue", err)
+		return -1, os.NewSyscallError("fsmount mqueue", err)
 	}
 	defer func() { _ = unix.Close(mount) }()
 	fd, err := unix.Openat(mount, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("open mqueue", err)
-	}
-	return os.NewFile(uintptr(fd), "mqueue"), nil
+	return fd, os.NewSyscallError("open mqueue", err)
 }
 
 // What the kernel is asked of all that there is of a kind: linux/shm.h, linux/msg.h, linux/sem.h.

@@ -1,11 +1,9 @@
 package cell
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,12 +20,10 @@ type view struct {
 	scratch []string
 	shown   []Tree         // as far as they are there
 	bare    map[string]int // how many entries a scratch directory has for what is shown in it
-	queues  *os.File       // POSIX message queues; nil where the kernel has none
+	below   string         // where trees of commands are put, mostly
+	queues  int            // POSIX message queues; -1 where the kernel has none
 	home    string
 }
-
-// scratchDirs are empty for every command.
-func scratchDirs() []string { return []string{"/tmp", "/var/tmp", "/dev/shm"} }
 
 // noFlags are what no file that a command sees may do.
 const noFlags = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
@@ -44,8 +40,8 @@ func openView(of View, user int) (*view, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return nil, fmt.Errorf("cannot make mounts of its own: %w", err)
 	}
-	v.hide = hidden(of)
-	for _, dir := range slices.Concat(v.hide, scratchDirs()) {
+	v.hide, v.below = of.Hide, of.Below
+	for _, dir := range slices.Concat(v.hide, of.Scratch) {
 		v.remember(dir)
 	}
 	shown, err := v.copies(of.Show)
@@ -59,51 +55,14 @@ func openView(of View, user int) (*view, error) {
 		return nil, fmt.Errorf("cannot watch message queues: %w", err)
 	}
 	for _, step := range []func() error{
-		v.makeScratch, func() error { return v.hideAll(v.hide) }, makeDevices, makeProc,
-		func() error { return v.showAll(of.Show, shown) }, v.makeUsers,
+		func() error { return v.makeScratch(of.Scratch) }, func() error { return v.hideAll(v.hide) }, makeDevices, makeProc,
+		func() error { return v.showAll(of.Show, shown) }, v.makeUsers, v.makeBelow, v.look,
 	} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
 	return v, nil
-}
-
-// hidden lists what is hidden, outer directories first.
-func hidden(of View) []string {
-	var list []string
-	add := func(name string) {
-		if real, err := filepath.EvalSymlinks(name); err == nil && real != "/" && !slices.Contains(scratchDirs(), real) {
-			list = append(list, real)
-		}
-	}
-	for _, name := range append([]string{"/run"}, of.Hide...) {
-		add(name)
-		for _, dir := range around(name) {
-			add(dir)
-		}
-	}
-	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
-	return slices.Compact(list)
-}
-
-// around is where a hidden file lies. What replaces the file by a rename replaces what hides it too, so that its directory is
-// hidden, and that of the link that leads to it, unless it is one of the system's.
-func around(file string) []string {
-	real, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return nil
-	}
-	if info, err := os.Stat(real); err != nil || info.IsDir() {
-		return nil
-	}
-	return slices.DeleteFunc([]string{filepath.Dir(file), filepath.Dir(real)}, systems)
-}
-
-// systems reports whether a directory is not one that somebody made for files of their own.
-func systems(dir string) bool {
-	parts := strings.Split(dir, "/")
-	return len(parts) < 3 || slices.Contains([]string{"/var/lib", "/var/cache", "/etc/ssl", "/etc/pki"}, dir) || slices.Contains([]string{"usr", "bin", "sbin", "lib", "lib32", "lib64", "dev", "proc", "sys"}, parts[1])
 }
 
 // below lists what lies below a directory.
@@ -170,19 +129,12 @@ func (v *view) cover(dir string) error {
 }
 
 // makeScratch gives the cell directories of its own that anybody may write to.
-func (v *view) makeScratch() error {
-	for _, dir := range scratchDirs() {
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			continue
-		}
-		if slices.Contains(v.scratch, real) {
-			continue
-		}
-		if err := mountScratch(real); err != nil {
+func (v *view) makeScratch(dirs []string) error {
+	for _, dir := range dirs {
+		if err := mountScratch(dir); err != nil {
 			return err
 		}
-		v.scratch = append(v.scratch, real)
+		v.scratch = append(v.scratch, dir)
 	}
 	return nil
 }
@@ -266,12 +218,26 @@ func (v *view) showAll(trees []Tree, fds []int) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// makeBelow makes the directory that trees of commands are put into: what is there is made and removed once.
+func (v *view) makeBelow() error {
+	if at, _ := v.under(v.covers, v.below); at < 0 && !slices.ContainsFunc(v.scratch, func(dir string) bool { return strings.HasPrefix(v.below, dir+"/") }) {
+		return nil // It is there, and nothing can be made in it.
+	}
+	_, err := v.makePlace(v.below, true, nil)
+	return err
+}
+
+// look remembers how scratch directories are before any command.
+func (v *view) look() error {
 	for _, dir := range v.scratch {
-		names, err := entries(dir, -1)
+		n, err := entries(dir)
 		if err != nil {
 			return err
 		}
-		v.bare[dir] = names
+		v.bare[dir] = n
 	}
 	return nil
 }
@@ -304,7 +270,7 @@ func (v *view) makeUsers() error {
 
 // extend shows a file of /etc with a line of the cell's own before all others: the first that has an id names it.
 func (v *view) extend(cover int, name, own string) error {
-	at := filepath.Join("/etc", name)
+	at := "/etc/" + name
 	rest, err := os.ReadFile(at)
 	if err != nil {
 		return nil //nolint:nilerr // a machine without such a list
@@ -318,7 +284,7 @@ func (v *view) extend(cover int, name, own string) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	return unix.Mount(filepath.Join(private, name), at, "", unix.MS_BIND, "")
+	return unix.Mount(private+"/"+name, at, "", unix.MS_BIND, "")
 }
 
 // setHome makes the home that the list of users names the command's.
@@ -327,11 +293,10 @@ func (v *view) setHome(home string) error {
 	if !ok || home == "" || home == v.home {
 		return nil
 	}
-	next := "sluice/next"
-	_ = unix.Unlinkat(cover, next, 0)
-	if err := unix.Symlinkat(home, cover, next); err != nil {
-		return os.NewSyscallError("symlink", err)
+	const link = "sluice/home"
+	if err := unix.Unlinkat(cover, link, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return os.NewSyscallError("unlink", err)
 	}
 	v.home = home
-	return os.NewSyscallError("rename", unix.Renameat(cover, next, cover, "sluice/home"))
+	return os.NewSyscallError("symlink", unix.Symlinkat(home, cover, link))
 }

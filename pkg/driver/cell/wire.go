@@ -3,7 +3,6 @@ package cell
 import (
 	"encoding/binary"
 	"errors"
-	"io"
 	"time"
 )
 
@@ -195,13 +194,18 @@ func frame(kind byte, payload []byte) []byte {
 
 const headerSize = 5
 
-// payload reads what follows a header.
-func payload(header []byte, from io.Reader) ([]byte, error) {
-	n := binary.LittleEndian.Uint32(header[1:])
-	if n > maxFrame {
-		return nil, errFrame
+// takeFrame takes a frame off what was read; ok is false while it has not come as a whole.
+func takeFrame(b []byte) (kind byte, body, rest []byte, ok bool, err error) {
+	if len(b) < headerSize {
+		return 0, nil, b, false, nil
 	}
-	b := make([]byte, n)
-	_, err := io.ReadFull(from, b)
-	return b, err
+	n := binary.LittleEndian.Uint32(b[1:])
+	if n > maxFrame {
+		return 0, nil, b, false, errFrame
+	}
+	end := headerSize + int(n)
+	if len(b) < end {
+		return 0, nil, b, false, nil
+	}
+	return b[0], b[headerSize:end:end], b[end:], true, nil
 }
