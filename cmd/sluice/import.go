@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluiceci/sluice/pkg/client"
+	"github.com/sluiceci/sluice/pkg/dialect/ray"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/plan/show"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -29,6 +30,11 @@ type imported struct {
 	Tasks    []importedTask `json:"tasks"`
 	Skipped  []plan.Skipped `json:"skipped"`
 	Warnings []string       `json:"warnings"`
+
+	Generation    ray.Generation `json:"generation,omitempty"` // of Ray's tooling
+	GenerationWhy string         `json:"generation_why,omitempty"`
+	Problems      ray.Problems   `json:"problems,omitempty"` // of the definitions that are broken
+	Confirm       string         `json:"confirm,omitempty"`  // what Ray asks before so many tests that a person has picked
 }
 
 // importedTask is a task whose retries are a map, as in the JSON form of a plan.
@@ -55,6 +61,9 @@ func (i imported) print(out io.Writer, format string, table func(io.Writer)) err
 	i.leftOut(out)
 	for _, w := range i.Warnings {
 		_, _ = fmt.Fprintf(out, "\nwarning: %s\n", client.Line(w))
+	}
+	if i.Confirm != "" {
+		_, _ = fmt.Fprintf(out, "\n%s\n", i.Confirm)
 	}
 	return nil
 }

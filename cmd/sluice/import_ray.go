@@ -26,8 +26,9 @@ import (
 // importRay are the flags of `sluice import ray`.
 type importRay struct {
 	frequency, priority, root, instances, generation, format string
+	tests                                                    string
 	filters                                                  []string
-	smoke, fromEnv                                           bool
+	smoke, fromEnv, strict                                   bool
 	runPerTest                                               int
 	wheels                                                   string
 	wanted                                                   bool // wheels are: "" is those of the CI's commit
@@ -42,9 +43,10 @@ func importRayCommand() *cobra.Command {
 		Use:   "ray FILE..",
 		Short: "Show Ray's release tests as a plan",
 		Long: "Read files of Ray's release tests, with the compute files and environments that they name, and print the tasks\n" +
-			"that a run of them has: which are selected, in which concurrency group, and which are left out and why. Every\n" +
-			"problem of every file is told with its place; then nothing else is printed and the exit code is 1, as it is when\n" +
-			"no test is selected. Nothing is read outside of --root.",
+			"that a run of them has: which are selected, in which concurrency group, and which are left out and why. What\n" +
+			"nothing here knows is a warning with its place. A broken definition costs its own tests: they are left out with\n" +
+			"the reason. With --strict, all that Ray's own validation refuses is told instead of the tasks, and the exit code\n" +
+			"is 1, as it is when a file is no test file, or no test is selected. Nothing is read outside of --root.",
 		Args: arguments(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if asJSON(c) {
@@ -54,12 +56,14 @@ func importRayCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.frequency, "frequency", "any", "any, any-smoke, manual, multi, nightly, nightly-3x or weekly; any is every test")
-	f.StringArrayVar(&o.filters, "filter", nil, "only tests that match `attribute:regex` in full (repeatable; filters of one attribute are alternatives); prefix:TEXT matches the start of the name")
+	f.StringVar(&o.frequency, "frequency", "any", "any, any-smoke, manual, nightly, weekly or another of the suite; any is every test")
+	f.StringArrayVar(&o.filters, "filter", nil, "only tests that match `attribute:regex`, as in the suite's own tooling (repeatable)")
 	f.BoolVar(&o.smoke, "smoke", false, "run the smoke test of a test that has one")
-	f.BoolVar(&o.request.RunUnstable, "unstable", false, "unstable tests too")
+	f.BoolVar(&o.request.RunUnstable, "unstable", false, "include unstable tests")
+	f.StringVar(&o.tests, "tests", "", "leave out tests that are jailed in this `file`, the output of sluice tests --json")
 	f.BoolVar(&o.request.RunJailed, "jailed", false, "include jailed tests")
-	f.BoolVar(&o.request.NoKuberay, "no-kuberay", false, "leave out the tests that run on Kubernetes, whose names have .kuberay")
+	f.BoolVar(&o.strict, "strict", false, "refuse what Ray's own validation refuses")
+	f.BoolVar(&o.request.NoKuberay, "no-kuberay", false, "leave out the tests that run on Kubernetes")
 	f.IntVar(&o.runPerTest, "run-per-test", 0, "run each test at least so often")
 	f.StringVar(&o.tasks.Environment, "env", "", "use this environment for every test")
 	f.StringVar(&o.priority, "priority", "default", "default, manual, high or highest")
@@ -70,8 +74,8 @@ func importRayCommand() *cobra.Command {
 	o.where.flags(c)
 	f.StringVar(&o.root, "root", "", "the repository's `directory` (default: the nearest above the first FILE that has .git, else the one above FILE's)")
 	f.StringVar(&o.instances, "instances", "", "`file` of instance types instead of the built-in table: lines of type,cpus,gpus")
-	f.StringVar(&o.generation, "generation", "", "of Ray's tooling, 2024 or 2025 (default: 2025 for files with DEFAULTS or a matrix)")
-	f.BoolVar(&o.fromEnv, "from-env", false, "take settings that no flag gives from Ray's variables: RELEASE_FREQUENCY, TEST_ATTR_REGEX_FILTERS, …")
+	f.StringVar(&o.generation, "generation", "", "of Ray's tooling: 2023, 2024, 2025 or 2026 (default: the suite's own)")
+	f.BoolVar(&o.fromEnv, "from-env", false, "take settings that no flag gives from Ray's variables: RELEASE_FREQUENCY, TEST_FILTERS, …")
 	f.StringVar(&o.format, "format", "table", "table, json, dot or gitlab")
 	return c
 }
@@ -82,6 +86,9 @@ func (o *importRay) run(c *cobra.Command, names []string) error {
 	}
 	options, err := o.options()
 	if err != nil {
+		return exitWith(1, err)
+	}
+	if o.request.Jailed, err = jailedIn(o.tests); err != nil {
 		return exitWith(1, err)
 	}
 	root, names, err := o.files(names)
@@ -98,12 +105,11 @@ func (o *importRay) run(c *cobra.Command, names []string) error {
 
 // check reads the flags, and with --from-env the variables, before anything else is read.
 func (o *importRay) check(c *cobra.Command) error {
-	generations := []ray.Generation{"", ray.Generation2024, ray.Generation2025}
-	switch {
-	case !slices.Contains(importFormats(), o.format):
+	if !slices.Contains(importFormats(), o.format) {
 		return fmt.Errorf("cannot print the format %q, expected one of %s", o.format, strings.Join(importFormats(), ", "))
-	case !slices.Contains(generations, ray.Generation(o.generation)):
-		return fmt.Errorf("cannot read the generation %q, expected 2024 or 2025", o.generation)
+	}
+	if _, err := ray.ParseGeneration(o.generation); err != nil {
+		return err
 	}
 	if err := o.where.read(); err != nil {
 		return err
@@ -123,7 +129,7 @@ func (o *importRay) flags() (err error) {
 		return err
 	}
 	o.request.PreferSmoke = o.smoke || smoke
-	if o.request.Filters, err = ray.NewFilters(o.filters, ray.Generation2025); err != nil {
+	if o.request.Filters, err = ray.NewFilters(o.filters); err != nil {
 		return err
 	}
 	if o.tasks.Priority, err = ray.ParsePriority(o.priority); err != nil {
@@ -135,7 +141,7 @@ func (o *importRay) flags() (err error) {
 
 // variables fills in what no flag gives.
 func (o *importRay) variables(c *cobra.Command) error {
-	s, err := ray.ReadSettings(variablesOfProcess(), nil, ray.Generation(o.generation))
+	s, err := ray.ReadSettings(variablesOfProcess(), nil)
 	if err != nil {
 		return err
 	}
@@ -174,7 +180,11 @@ func variablesOfProcess() map[string]string {
 // options are what the import itself needs. Of the process's environment only what Ray's files are meant to see gets in: no
 // secret of this shell may end in a plan.
 func (o *importRay) options() (ray.Options, error) {
-	out := ray.Options{Generation: ray.Generation(o.generation), Now: time.Now().UTC(), Env: map[string]string{}}
+	generation, err := ray.ParseGeneration(o.generation)
+	if err != nil {
+		return ray.Options{}, err
+	}
+	out := ray.Options{Generation: generation, Strict: o.strict, Now: time.Now().UTC(), Env: map[string]string{}}
 	for name, value := range variablesOfProcess() {
 		for _, prefix := range []string{"RAY_", "RELEASE_", "ANYSCALE_CLOUD_ID"} {
 			if strings.HasPrefix(name, prefix) {
@@ -257,6 +267,9 @@ func (o *importRay) show(c *cobra.Command, suite *ray.Suite) error {
 		return exitWith(64, err)
 	}
 	selection, empty := suite.Select(o.request)
+	if empty != nil && len(selection.LeftOut()) == 0 {
+		return exitWith(64, empty)
+	}
 	if err := o.find(c.Context(), selection.Steps); err != nil {
 		return exitWith(1, harmlessError(err))
 	}
@@ -268,14 +281,15 @@ func (o *importRay) show(c *cobra.Command, suite *ray.Suite) error {
 	if err != nil {
 		return exitWith(1, err)
 	}
-	warnings := make([]string, len(suite.Warnings))
-	for i, w := range suite.Warnings {
-		warnings[i] = w.String()
-	}
+	warnings := suite.Told()
 	if o.tasks.Wheels != nil {
 		warnings = append(warnings, o.tasks.Wheels.Warnings...)
 	}
-	result := newImported(append(fetched, tasks...), selection.Skipped, warnings)
+	result := newImported(append(fetched, tasks...), selection.LeftOut(), warnings)
+	result.Generation, result.GenerationWhy, result.Problems = suite.Generation, suite.GenerationWhy, suite.Problems
+	if len(o.filters) > 0 {
+		result.Confirm = selection.Confirm(variablesOfProcess())
+	}
 	if err := result.print(out, o.format, func(w io.Writer) { rayTable(w, suite, selection, tasks, fetched) }); err != nil {
 		return err
 	}
@@ -300,7 +314,8 @@ func (o *importRay) find(ctx context.Context, steps []ray.Step) error {
 // rayTable prints the steps by group.
 func rayTable(out io.Writer, suite *ray.Suite, s *ray.Selection, tasks, fetched []plan.Task) {
 	_, _ = fmt.Fprintf(out, "%d definitions, %d tests: %d selected as %d tasks in %d groups, %d left out\n",
-		suite.Definitions, len(suite.Tests), len(s.Picked), len(s.Steps), len(s.Groups()), len(s.Skipped))
+		suite.Definitions, len(suite.Tests), len(s.Picked), len(s.Steps), len(s.Groups()), len(s.LeftOut()))
+	_, _ = fmt.Fprintf(out, "generation %s: %s\n", suite.Generation, client.Line(suite.GenerationWhy))
 	for _, t := range fetched {
 		_, _ = fmt.Fprintf(out, "\n%s is fetched from %s\n", client.Line(t.Name), client.Line(t.Fetch.URL))
 	}

@@ -71,6 +71,7 @@ func lintProblems(dir string) (found, warnings definition.Errors, err error) {
 	if found, err = lintChanged(def, dir); err != nil {
 		return nil, nil, err
 	}
+	found = append(found, definition.Broken(def)...)
 	seen := map[definition.Problem]bool{}
 	for _, change := range lintChanges(def) {
 		if starts, _ := definition.Triggered(def, change); !starts {

@@ -39,6 +39,7 @@ type Definition struct {
 
 	source  *source
 	suites  []suite
+	broken  Errors // of suites that are used all the same
 	presets map[string]*Preset
 	targets map[string][]TargetOption
 }

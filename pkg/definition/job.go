@@ -24,7 +24,7 @@ type Job struct {
 	Stamp       Stamp         `key:"stamp" doc:"commit: every output carries the commit, and is refused if it does not." example:"commit"`
 	Timeout     Timeout       `key:"timeout" doc:"How long the command may run, or a map of queue, prepare, nodes, command, cleanup and disconnect." default:"1h" example:"10m"`
 	LongRunning Bool          `key:"long_running" doc:"To reach the timeout of the command is to succeed." default:"false" example:"true"`
-	Retry       Retries       `key:"retry" doc:"By class: how often an attempt is made again, or a map of limit, wait, max and backoff. Classes that are not named keep their default: lost 3, infra 2, infra_timeout 2, setup 1." example:"{infra: 2, command: 0}"`
+	Retry       Retries       `key:"retry" doc:"By class: how often an attempt is made again, or a map of limit, wait, max and backoff. Classes that are not named keep their default: lost 3, infra 2, infra_timeout 2, setup 1. Below exit, what exit statuses of run and prepare mean: a class for each status or range." example:"{infra: 2, command: 0, exit: {75: infra, \"100-109\": setup}}"`
 	Keep        Duration      `key:"keep" doc:"How long the workspace and the places of a failed attempt are left for a person." example:"30m"`
 	Reports     Reports       `key:"reports" doc:"Files that tell what was tested." example:"{junit: \"reports/*.xml\"}"`
 	Cache       List[Cache]   `key:"cache" doc:"Directories that attempts with the same key find as the last one left them." example:"[{key: pip, files: [requirements.txt], path: .pip}]"`

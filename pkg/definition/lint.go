@@ -22,6 +22,15 @@ func Warnings(def *Definition) Errors {
 	return l.problems.sorted()
 }
 
+// Broken tells what is wrong with parts of included suites. It keeps the definition from being used no more than warnings do: in a
+// run, what is broken fails.
+func Broken(def *Definition) Errors {
+	if len(def.broken) == 0 {
+		return nil
+	}
+	return slices.Clone(def.broken).sorted()
+}
+
 // linter has what the warnings of one definition share.
 type linter struct {
 	*source

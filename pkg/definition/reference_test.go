@@ -38,7 +38,7 @@ func sections() []section {
 		{"An output", reflect.TypeFor[Output](), ""},
 		{"fetch", reflect.TypeFor[Fetch](), fetchText},
 		{"timeout", reflect.TypeFor[Timeout](), ""},
-		{"A retry", reflect.TypeFor[Retry](), "The classes are " + strings.Join(retryClasses(), ", ") + "."},
+		{"A retry", reflect.TypeFor[Retry](), "The classes are " + strings.Join(retryClasses(), ", ") + ".\n\n" + exitText},
 		{"reports", reflect.TypeFor[Reports](), ""},
 		{"A cache", reflect.TypeFor[Cache](), ""},
 		{"lease", reflect.TypeFor[Lease](), ""},
@@ -54,6 +54,10 @@ const includeText = "An included file has the same keys, but for those that say 
 	"`changed` come after those of the file that includes them. Of settings, what the including file says wins, and of two included\n" +
 	"files the first. A file is read once, however often it is included; paths are those of its own repository; errors name its own lines.\n\n" +
 	"`include` may also stand below `tests`, beside the jobs, and means the same there; so no job can be called include."
+
+const exitText = "`exit` is no class. Below it stands what exit statuses of `run` and `prepare` mean, so that a script can say that the\n" +
+	"infrastructure failed: `exit: {75: infra, \"100-109\": setup}`. A status that is not named is `command`, or `prepare`. No status\n" +
+	"means success but 0, and none that an attempt was lost or cancelled."
 
 const fetchText = "A build that somebody else makes. The builder asks for it until it is there, and then takes it, checks its digest and the\n" +
 	"commit that it carries, and only then is it an artifact. 404, 403 and 410 mean that it is not there yet; what may pass, such as\n" +

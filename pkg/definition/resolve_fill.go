@@ -66,7 +66,7 @@ func (r *resolver) task(t *task) plan.Task {
 	v, put := t.v, r.puts(t)
 	out := plan.Task{
 		ID: t.id, Name: t.name, Job: t.job.Name, Kind: t.job.kind, Matrix: t.values, Stage: stageOf(t), NeedsArtifacts: b.artifacts,
-		Timeouts: b.timeouts, TimeoutS: b.timeouts.Command.Std().Seconds(), Retry: b.retry, Resources: b.resources,
+		Timeouts: b.timeouts, TimeoutS: b.timeouts.Command.Std().Seconds(), Retry: b.retry, Exits: v.Retry.exits(), Resources: b.resources,
 		Group: v.Group.Value, Owner: v.Owner.Value, Team: v.Team.Value, Frequency: v.Frequency.Value, Priority: v.Priority.Value,
 		SoftFail: v.SoftFail.Value, Smoke: v.Smoke.Value, LongRunning: v.LongRunning.Value, Keep: v.Keep.Value,
 		Stable: t.job.kind == release.Test && v.Stable.Or(true), Checkout: v.Checkout.Value, Network: v.Network.Value,

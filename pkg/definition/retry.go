@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -90,11 +91,30 @@ func backoffs() []string {
 func (c *Backoff) decode(d *decoder, n ast.Node) { c.take(d, n, backoffs()) }
 func (*Backoff) shape() shape                    { return choiceShape(backoffs()) }
 
-// Retries are the retries of a job by class.
-type Retries struct{ Map[Retry] }
+// Retries are the retries of a job by class, and what exit statuses say of the class.
+type Retries struct {
+	Map[Retry]
+	Exit Map[ExitClass]
+}
+
+// exitKey is no class: below it, exit statuses stand with their classes.
+const exitKey = "exit"
 
 func (v *Retries) decode(d *decoder, n ast.Node) {
-	v.Map.decode(d, n)
+	found, ok := d.entries(n, "a map")
+	if !ok {
+		return
+	}
+	for _, e := range found {
+		if e.name == exitKey {
+			d.into(e.value, &v.Exit)
+			v.checkExits(d)
+			continue
+		}
+		one := Entry[Retry]{Name: e.name, At: e.at}
+		d.into(e.value, &one.Value)
+		v.Map = append(v.Map, one)
+	}
 	for _, e := range v.Map {
 		if !slices.Contains(retryClasses(), e.Name) {
 			d.source.fail(e.At, nearest(e.Name, retryClasses()), "unknown class %q, expected one of %s",
@@ -105,10 +125,59 @@ func (v *Retries) decode(d *decoder, n ast.Node) {
 
 func (v *Retries) shape() shape {
 	s := v.Map.shape()
-	s.name = "map of class to limit, or to map"
-	s.schema["propertyNames"] = schemaNode{"enum": retryClasses()}
+	s.name = "map of class to limit, or to map; exit: map of status to class"
+	s.schema["propertyNames"] = schemaNode{"enum": append(retryClasses(), exitKey)}
+	s.schema["properties"] = schemaNode{exitKey: schemaNode{
+		"type": "object", "additionalProperties": shapeOf(reflect.TypeFor[ExitClass]()).schema,
+		"propertyNames": schemaNode{"pattern": "^[0-9]{1,3}(-[0-9]{1,3})?$"},
+	}}
 	return s
 }
+
+// checkExits holds statuses to what they can be, and to one class each.
+func (v *Retries) checkExits(d *decoder) {
+	var before []Entry[ExitClass]
+	for _, e := range v.Exit {
+		from, to, err := release.ParseExits(e.Name)
+		if err != nil {
+			d.source.fail(e.At, "for example exit: {75: infra, \"100-109\": setup}", "%s", err)
+			continue
+		}
+		same := slices.IndexFunc(before, func(other Entry[ExitClass]) bool {
+			low, high, _ := release.ParseExits(other.Name)
+			return from <= high && low <= to
+		})
+		if same >= 0 {
+			d.source.fail(e.At, "", "the exit statuses %s and %s overlap", before[same].Name, e.Name)
+			continue
+		}
+		before = append(before, e)
+	}
+}
+
+// exits are the statuses in the plan's form. A template's may overlap those of a job that extends it, so the job's go first.
+func (v *Retries) exits() []release.Exit {
+	var out []release.Exit
+	for _, e := range slices.Backward(v.Exit) {
+		if from, to, err := release.ParseExits(e.Name); err == nil {
+			out = append(out, release.Exit{From: from, To: to, Class: release.Class(e.Value.Value)})
+		}
+	}
+	return out
+}
+
+// ExitClass is the class that an exit status means.
+type ExitClass struct{ choice }
+
+func exitClasses() []string {
+	var out []string
+	for _, c := range release.ExitClasses() {
+		out = append(out, string(c))
+	}
+	return out
+}
+func (c *ExitClass) decode(d *decoder, n ast.Node) { c.take(d, n, exitClasses()) }
+func (*ExitClass) shape() shape                    { return choiceShape(exitClasses()) }
 
 // retryClasses are those whose attempts can be made again.
 func retryClasses() []string {

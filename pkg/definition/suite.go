@@ -42,6 +42,13 @@ func (l *loading) suite(def *Definition, s *source, in *Include, from where) {
 		l.dialectProblems(s, in, from, err)
 		return
 	}
+	if checked, ok := made.(plan.Checked); ok {
+		if err := checked.Check(); err != nil {
+			found := &source{text: s.text}
+			l.dialectProblems(found, in, from, err)
+			def.broken = append(def.broken, found.problems...)
+		}
+	}
 	name := in.Name
 	if name.Value == "" {
 		name = Text{Value: in.dialect, At: in.At}

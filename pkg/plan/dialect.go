@@ -23,6 +23,12 @@ type Asker interface {
 	Asks(Asked) ([]string, error)
 }
 
+// Checked is a suite parts of which are broken. It has tasks all the same; whoever checks the definition is told what is wrong, as
+// Read tells it of what cannot be read at all.
+type Checked interface {
+	Check() error
+}
+
 // Included is what an include of a dialect says.
 type Included struct {
 	Files   []string                          // paths in the repository, globs resolved

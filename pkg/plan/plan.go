@@ -69,6 +69,7 @@ type Task struct {
 	TimeoutS       float64              `json:"timeout_s,omitempty"` // of the command, in seconds
 	Timeouts       release.Timeouts     `json:"timeouts"`
 	Retry          []release.Retry      `json:"retry,omitempty"`
+	Exits          []release.Exit       `json:"exits,omitempty"` // what statuses of run and prepare mean; the first that fits counts
 	Stage          string               `json:"stage,omitempty"`
 	Smoke          bool                 `json:"smoke,omitempty"`
 	Group          string               `json:"group,omitempty"`

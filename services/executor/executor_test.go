@@ -61,6 +61,9 @@ func TestEnds(t *testing.T) {
 		reason string
 	}{
 		{"exit status", plan.Task{Run: "echo oops; exit 3"}, release.ClassCommand, "the command ended with exit status 3"},
+		{"a status that means the platform", plan.Task{Run: "exit 75", Exits: []release.Exit{{From: 75, To: 75, Class: release.ClassInfra}}}, release.ClassInfra, "the command ended with exit status 75"},
+		{"a status of the preparation", plan.Task{Prepare: "exit 104", Run: ":", Exits: []release.Exit{{From: 100, To: 109, Class: release.ClassSetup}}}, release.ClassSetup, "the preparation ended with exit status 104"},
+		{"a status that nothing is said of", plan.Task{Run: "exit 99", Exits: []release.Exit{{From: 100, To: 109, Class: release.ClassSetup}}}, release.ClassCommand, "the command ended with exit status 99"},
 		{"-e and -u hold", plan.Task{Run: "false; exit 0"}, release.ClassCommand, "the command ended with exit status 1"},
 		{"signal", plan.Task{Run: "kill -SEGV $$"}, release.ClassCommand, "the command ended with signal: segmentation fault"},
 		{"no output", plan.Task{Run: ":", Outputs: []plan.Output{{Type: "wheel", Path: "dist/*.whl"}}}, release.ClassCommand, `no file matches "dist/*.whl"`},

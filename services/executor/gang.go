@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -174,7 +175,7 @@ func (a *attempt) tally(ctx context.Context, o order) error {
 			continue
 		}
 		lost = append(lost, n.String()+": "+n.lost.Error())
-		if first == nil || classOf(n.lost) == o.class && classOf(first) != o.class {
+		if first == nil || a.own(o, n.lost) && !a.own(o, first) {
 			first = n.lost
 			a.result.ExitCode = *n.code
 		}
@@ -187,6 +188,12 @@ func (a *attempt) tally(ctx context.Context, o order) error {
 	}
 	return &failure{classOf(first), fmt.Errorf("%s: %d of %d nodes succeeded, expected %d: %s", o.what, good, len(a.nodes), need,
 		firstOf(lost))}
+}
+
+// own reports whether an error is of a class that the order's own script ends with, rather than what fails around it.
+func (a *attempt) own(o order, err error) bool {
+	class := classOf(err)
+	return class == o.class || slices.ContainsFunc(a.task.Exits, func(e release.Exit) bool { return e.Class == class })
 }
 
 // classOf is the class that an error knows; the platform's fault when it knows none.

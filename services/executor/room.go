@@ -94,8 +94,16 @@ func (a *attempt) ended(o order, r *room, process driver.Process) error {
 		limit := a.limits().Or(a.e.config.Driver.Limits).Memory
 		return fail(o.class, "%s ended with %s: its limit is %d bytes; raise the task's resources.memory, or let it use less", o.what, exit, limit)
 	default:
-		return fail(o.class, "%s ended with %s", o.what, exit)
+		return fail(a.classOfExit(o, int32(exit.Code)), "%s ended with %s", o.what, exit)
 	}
+}
+
+// classOfExit is what the task says that a status of its own scripts means, else the class of the order.
+func (a *attempt) classOfExit(o order, status int32) release.Class {
+	if o.phase != phaseTest && o.phase != phasePrepare {
+		return o.class
+	}
+	return release.ClassOfExit(a.task.Exits, status, o.class)
 }
 
 // noteImage says in the log what a command ran in, once for all commands that ran in the same.

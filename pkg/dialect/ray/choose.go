@@ -9,16 +9,6 @@ import (
 	"github.com/sluiceci/sluice/pkg/plan"
 )
 
-// Jail is what the state store says of a test that was put aside.
-type Jail struct {
-	Jailed bool
-	Issue  int64 // 0: none
-	Open   bool  // the issue is
-}
-
-// holds reports whether the test is to be left out: somebody still works on it.
-func (j Jail) holds() bool { return j.Jailed && j.Issue != 0 && j.Open }
-
 // Request says which tests of a suite to run.
 type Request struct {
 	Frequency   Frequency // Any is every test, manual ones too; so is the zero value
@@ -26,10 +16,9 @@ type Request struct {
 	Filters     Filters
 	RunJailed   bool
 	RunUnstable bool
-	Jail        func(test string) Jail // nil: no test is jailed
-	Jailed      map[string]string      // tests that are jailed, with the reason; beside Jail
-	RunPerTest  int                    // run each test at least so often
-	NoKuberay   bool                   // leave out the tests that run on Kubernetes
+	Jailed      map[string]string // tests that are jailed now, with the reason
+	RunPerTest  int               // run each test at least so often
+	NoKuberay   bool              // leave out the tests that run on Kubernetes
 }
 
 // Step is one run of a test.
@@ -43,25 +32,36 @@ type Step struct {
 // Selection is what a request selects.
 type Selection struct {
 	Picked  []*Test // in the order of the suite, as smoke tests where they run as that
+	Broken  []*Test // that would be picked and cannot run; they are in neither of the others
 	Steps   []Step  // by group, the groups in order of their names
 	Skipped []plan.Skipped
 
 	whys map[*Test]string
 }
 
-// Select selects tests. That none are left is an error.
+// Select selects tests. That none are left is an error, and so is a frequency that neither Ray nor the suite knows.
 func (s *Suite) Select(r Request) (*Selection, error) {
 	out := &Selection{whys: map[*Test]string{}}
-	for _, t := range s.Tests {
-		picked, why := r.pick(t)
-		if picked == nil {
+	if err := s.knows(r.Frequency); err != nil {
+		return out, err
+	}
+	m := newMatcher(r.Filters, s.Rules)
+	for _, t := range slices.Concat(s.Tests, s.Broken) {
+		picked, why, err := r.pick(m, t)
+		switch {
+		case err != nil:
+			return out, err
+		case picked == nil:
 			out.Skipped = append(out.Skipped, plan.Skipped{Name: t.Name, Why: why})
+			continue
+		case t.Problem != "":
+			out.Broken = append(out.Broken, t)
 			continue
 		}
 		out.Picked = append(out.Picked, picked)
 		out.whys[picked] = why
 	}
-	if len(out.Picked) == 0 {
+	if len(out.Picked)+len(out.Broken) == 0 {
 		return out, fault.New(fault.Invalid, "Empty test collection. The selected frequency or filter did not return any tests to run. Adjust your filters.")
 	}
 	if runs := out.runs(r.RunPerTest); runs > maxRuns {
@@ -71,26 +71,44 @@ func (s *Suite) Select(r Request) (*Selection, error) {
 	return out, nil
 }
 
-// pick decides about one test, in Ray's order: filters, jail, stability, frequency.
-func (r Request) pick(t *Test) (*Test, string) {
-	if ok, why := r.Filters.Match(t); !ok {
-		return nil, why
+// LeftOut is all that does not run, with the reasons: what is not selected, and what is broken.
+func (s *Selection) LeftOut() []plan.Skipped {
+	out := slices.Clone(s.Skipped)
+	for _, t := range s.Broken {
+		out = append(out, plan.Skipped{Name: t.Name, Why: "its definition is broken: " + t.Problem})
 	}
-	if r.NoKuberay && strings.Contains(t.Name, ".kuberay") {
-		return nil, "it runs on Kubernetes, which is left out"
+	return out
+}
+
+// knows holds a frequency that is asked for to those that Ray has had, and those of the suite's tests.
+func (s *Suite) knows(f Frequency) error {
+	if f == "" || knownFrequency(string(f)) {
+		return nil
 	}
-	if why := r.Jailed[t.Name]; why != "" && !r.RunJailed {
-		return nil, why
-	}
-	if r.Jail != nil && !r.RunJailed {
-		if j := r.Jail(t.Name); j.holds() {
-			return nil, fmt.Sprintf("it is jailed and issue %d is open; --jailed runs it", j.Issue)
+	for _, t := range slices.Concat(s.Tests, s.Broken) {
+		if t.Frequency == f || t.Smoke != nil && t.Smoke.Frequency == f {
+			return nil
 		}
 	}
-	if !t.Stable && !r.RunUnstable {
-		return nil, "it is unstable; --unstable runs it"
+	return unknownFrequency(string(f))
+}
+
+// pick decides about one test, in Ray's order: filters, jail, stability, frequency.
+func (r Request) pick(m *matcher, t *Test) (*Test, string, error) {
+	if r.NoKuberay && t.kuberay() {
+		return nil, "it runs on Kubernetes, which is left out", nil
 	}
-	return r.byFrequency(t)
+	if ok, why, err := m.match(t); !ok {
+		return nil, why, err
+	}
+	if why := r.Jailed[t.Name]; why != "" && !r.RunJailed {
+		return nil, why, nil
+	}
+	if !t.Stable && !r.RunUnstable {
+		return nil, "it is unstable; --unstable runs it", nil
+	}
+	picked, why := r.byFrequency(t)
+	return picked, why, nil
 }
 
 func (r Request) byFrequency(t *Test) (*Test, string) {
@@ -155,10 +173,10 @@ func (s *Selection) Groups() []string {
 // askFrom is how many tests a person who asks for tests by hand must confirm.
 const askFrom = 5
 
-// Confirm returns the question to answer before the tests run: when a person asked for them by filters, and they are many in
-// all groups together. It is empty when there is nothing to ask; AUTOMATIC=1 in env never asks.
-func (s *Selection) Confirm(manual bool, filters Filters, env map[string]string) string {
-	if !manual || len(filters) == 0 || env["AUTOMATIC"] == "1" || len(s.Picked) < askFrom {
+// Confirm returns the question to answer before tests run that a person has picked by filters: when they are many in all groups
+// together. It is empty when there is nothing to ask; AUTOMATIC=1 in env never asks.
+func (s *Selection) Confirm(env map[string]string) string {
+	if env["AUTOMATIC"] == "1" || len(s.Picked) < askFrom {
 		return ""
 	}
 	return fmt.Sprintf("You are triggering %d tests. Do you want to proceed?", len(s.Picked))

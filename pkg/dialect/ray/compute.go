@@ -1,6 +1,7 @@
 package ray
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +22,8 @@ type Size struct {
 type computeFile struct {
 	root    *pyyaml.Node
 	size    Size
-	unknown string // why the size is not known
+	unknown string // why the size is not known; then it is at least so much
+	largest int64  // nodes, as far as they can be told
 	missing bool
 	failed  string // why it could not be rendered or read
 	at      pyyaml.Pos
@@ -54,7 +56,7 @@ func (im *importer) size(t *Test) {
 	for _, volume := range c.volumes {
 		im.fail(volume, t.Name, "Ebs volume does not have `DeleteOnTermination: true` set")
 	}
-	t.Cluster.Size, t.Cluster.Unknown = c.size, c.unknown
+	t.Cluster.Size, t.Cluster.Unknown, t.Cluster.Nodes = c.size, c.unknown, c.largest
 }
 
 // load renders and reads a compute file.
@@ -84,12 +86,12 @@ func (im *importer) load(name string, t *Test) *computeFile {
 		return c
 	}
 	if root.Kind != pyyaml.Map {
-		c.failed, c.at = fmt.Sprintf("expected a map with head_node_type and worker_node_types, found %s", pyyaml.Repr(root)), root.At
+		c.failed, c.at = fmt.Sprintf("expected a map with head_node_type or head_node, found %s", pyyaml.Repr(root)), root.At
 		return c
 	}
 	c.root = root
 	c.check()
-	c.measure(im.options.Instances)
+	c.measure(im.options.Instances, im.suite.Rules.NewCompute)
 	for _, kind := range c.guessed {
 		im.warn(kind.At, "", "the instance type %.60s is not in the table: the number at its end counts as vCPUs, and no GPU is counted", kind.Text)
 	}
@@ -119,20 +121,32 @@ func (im *importer) templateEnv(t *Test) map[string]any {
 	return out
 }
 
-// check finds the volumes that would stay, and cost, when their machine is gone.
-func (c *computeFile) check() {
-	c.blockDevices(c.root.Get("aws"))
-	c.blockDevices(lookup(c.root, "head_node_type", "aws_advanced_configurations"))
-	for _, w := range c.workers() {
-		c.blockDevices(w.Get("aws_advanced_configurations"))
+// layout names the keys of a compute file, of which there are two generations.
+type layout struct{ head, workers, most, least, machine, whole string }
+
+func layouts() []layout {
+	return []layout{
+		{head: "head_node_type", workers: "worker_node_types", most: "max_workers", least: "min_workers", machine: "aws_advanced_configurations", whole: "aws"},
+		{head: "head_node", workers: "worker_nodes", most: "max_nodes", least: "min_nodes", machine: "advanced_instance_config", whole: "advanced_instance_config"},
 	}
 }
 
-func (c *computeFile) workers() []*pyyaml.Node {
-	if w := c.root.Get("worker_node_types"); w != nil {
-		return w.Items
+// check finds the volumes that would stay, and cost, when their machine is gone.
+func (c *computeFile) check() {
+	for _, l := range layouts() {
+		c.blockDevices(c.root.Get(l.whole))
+		c.blockDevices(lookup(c.root, l.head, l.machine))
+		for _, w := range items(c.root.Get(l.workers)) {
+			c.blockDevices(w.Get(l.machine))
+		}
 	}
-	return nil
+}
+
+func items(n *pyyaml.Node) []*pyyaml.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
 }
 
 func (c *computeFile) blockDevices(aws *pyyaml.Node) {
@@ -151,32 +165,60 @@ func (c *computeFile) blockDevices(aws *pyyaml.Node) {
 	}
 }
 
-// measure sums up the head node and, of each type of worker, as many as there may be.
-func (c *computeFile) measure(table *Instances) {
-	head := lookup(c.root, "head_node_type", "instance_type")
-	if head == nil {
-		c.unknown = "the compute file names no instance type for the head node"
-		return
+// measure sums up the head node and, of each type of worker, as many as there may be. The size is that which Ray counts: none
+// where the platform selects the workers, or where the tooling of the generation does not read the keys of the file.
+func (c *computeFile) measure(table *Instances, newToo bool) {
+	l := layouts()[0]
+	if c.root.Get(l.head) == nil && c.root.Get(layouts()[1].head) != nil {
+		l = layouts()[1]
+		if !newToo {
+			c.unknown = "the suite's own tooling does not size a cluster of head_node and worker_nodes"
+		}
 	}
-	c.add(table, head, 1)
-	for _, w := range c.workers() {
-		c.add(table, w.Get("instance_type"), count(w))
+	c.add(table, "head node", lookup(c.root, l.head, "instance_type"), 1)
+	workers := c.root.Get(l.workers)
+	switch {
+	case workers == nil && l.head == "head_node_type":
+		c.unsized("there are no " + l.workers + ": the platform selects the workers")
+	case workers != nil && workers.Kind != pyyaml.List:
+		c.unsized(l.workers + " is " + pyyaml.Repr(workers) + ", expected a list")
 	}
-	if c.unknown != "" {
-		c.size = Size{}
+	for _, w := range items(workers) {
+		n, ok := count(w, l)
+		if !ok {
+			c.unsized("a worker type of the compute file does not say how many there may be")
+		}
+		c.largest += max(n, 0)
+		c.add(table, "worker type", w.Get("instance_type"), n)
 	}
+	c.largest++
 }
+
+// unsized keeps the first reason why the size is not known.
+func (c *computeFile) unsized(why string) { c.unknown = cmp.Or(c.unknown, why) }
 
 // maxNodes is more than any cloud has; it keeps sums from overflowing.
 const maxNodes = 1_000_000
 
-func count(worker *pyyaml.Node) int64 {
-	return min(max(number(worker, number(worker, 1, "min_workers"), "max_workers"), 0), maxNodes)
+// count is how many workers of a type there may be. False is told of what is no number.
+func count(worker *pyyaml.Node, l layout) (int64, bool) {
+	for _, key := range []string{l.most, l.least} {
+		n := worker.Get(key)
+		if n == nil {
+			continue
+		}
+		if n.Kind == pyyaml.Bool && n.Bool {
+			return 1, true
+		}
+		whole := rule{kind: "integer"}.fits(n)
+		return min(max(number(worker, 0, key), -maxNodes), maxNodes), whole || n.Kind == pyyaml.Bool
+	}
+	return 1, true
 }
 
-func (c *computeFile) add(table *Instances, kind *pyyaml.Node, n int64) {
+func (c *computeFile) add(table *Instances, what string, kind *pyyaml.Node, n int64) {
 	if kind == nil || kind.Kind != pyyaml.String {
-		c.unknown = "a worker type of the compute file names no instance type"
+		c.unsized("a " + what + " of the compute file names no instance type")
 		return
 	}
 	one, known, guessed := table.Find(kind.Text)
@@ -184,7 +226,7 @@ func (c *computeFile) add(table *Instances, kind *pyyaml.Node, n int64) {
 		c.guessed = append(c.guessed, kind)
 	}
 	if !known {
-		c.unknown = fmt.Sprintf("the instance type %.60q is not in the table and does not end in a number", kind.Text)
+		c.unsized(fmt.Sprintf("the instance type %.60q is not in the table and does not end in a number", kind.Text))
 		return
 	}
 	c.size.Nodes += n

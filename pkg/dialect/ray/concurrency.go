@@ -70,17 +70,21 @@ func BudgetOf(s Size, atGoogle bool) Budget {
 		}
 	}
 	for _, b := range table.cpus {
-		if s.CPUs >= b.from {
+		if s.CPUs >= b.from && s.GPUs == 0 {
 			return b.budget
 		}
 	}
-	return table.unknown
+	return table.unknown // a file may name less than nothing
 }
 
 // Budget is the test's concurrency group: by the size of its compute file, that of small clusters when it cannot be told.
 func (t *Test) Budget() Budget {
 	if t.Cluster.Unknown == "" {
-		return BudgetOf(t.Cluster.Size, t.IsGCE())
+		size := t.Cluster.Size
+		if !t.rules.Minuscule && size.CPUs >= 0 {
+			size.CPUs = max(size.CPUs, 9) // the smallest clusters are tiny ones
+		}
+		return BudgetOf(size, t.IsGCE())
 	}
 	if t.IsGCE() {
 		return gce().unknown

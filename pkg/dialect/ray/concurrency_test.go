@@ -53,7 +53,7 @@ func TestDefect15OneGroupHasOneLimit(t *testing.T) {
 	t.Parallel()
 	s := suite2024(t)
 	for _, filter := range []string{"prefix:", `run/timeout:[1-3][0-9]+`, "name:.*1_gpu.*"} {
-		filters, err := NewFilters([]string{filter}, Generation2025)
+		filters, err := NewFilters([]string{filter})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,13 +97,18 @@ func TestSizes(t *testing.T) {
 		{"GCE", head("n1-standard-16") + worker("random-str-xxx-32", ", max_workers: 4") + worker("a2-highgpu-2g", ", max_workers: 8"), "gce", Size{13, 336, 16}, "gpu-gce"},
 		{"one worker", head("m5.4xlarge") + worker("m5.8xlarge", ""), "aws", Size{2, 48, 0}, "small"},
 		{"min and max", head("m5.4xlarge") + worker("m5.4xlarge", ", min_workers: 2, max_workers: 5"), "aws", Size{6, 96, 0}, "small"},
-		{"head only", "head_node_type: {instance_type: m5.4xlarge}\n", "aws", Size{1, 16, 0}, "tiny"},
+		{"the platform selects the workers", "head_node_type: {instance_type: m5.4xlarge}\nauto_select_worker_config: true\n", "aws", Size{1, 16, 0}, "small"},
+		{"workers of null", "head_node_type: {instance_type: m5.4xlarge}\nworker_node_types:\n", "aws", Size{1, 16, 0}, "small"},
+		{"today's keys", "head_node: {instance_type: p4d.24xlarge}\nworker_nodes: [{instance_type: p4d.24xlarge, max_nodes: 4}]\n", "aws", Size{5, 480, 40}, "small"},
+		{"a number of no kind", head("m5.4xlarge") + worker("m5.8xlarge", ", max_workers: x"), "aws", Size{1, 16, 0}, "small"},
+		{"Google's GPUs", head("n1-highmem-64-nvidia-tesla-v100-8"), "gce", Size{1, 64, 8}, "small-gce"},
+		{"eight of Google's GPUs", head("n1-standard-16") + worker("n1-highmem-64-nvidia-tesla-v100-8", ""), "gce", Size{2, 80, 8}, "gpu-gce"},
 		{"no workers", "head_node_type: {instance_type: m5.4xlarge}\nworker_node_types: []\n", "aws", Size{1, 16, 0}, "tiny"},
-		{"weird", head("m5.4xlarge") + worker("weird", ""), "aws", Size{}, "small"},
+		{"weird", head("m5.4xlarge") + worker("weird", ""), "aws", Size{1, 16, 0}, "small"},
 		{"weird at Google", "head_node_type: {instance_type: weird}\n", "gce", Size{}, "small-gce"},
 		{"no head", "worker_node_types: []\n", "aws", Size{}, "small"},
 		{"many", head("m5.4xlarge") + worker("m5.4xlarge", ", max_workers: 9000000000000000000"), "aws", Size{1_000_001, 16_000_016, 0}, "enormous"},
-		{"fewer than none", head("m5.4xlarge") + worker("m5.4xlarge", ", max_workers: -5"), "aws", Size{1, 16, 0}, "tiny"},
+		{"fewer than none", head("m5.4xlarge") + worker("m5.4xlarge", ", max_workers: -5"), "aws", Size{-4, -64, 0}, "small"},
 	} {
 		files := tree(change(t, "group: g", "env: "+c.env))
 		files["release/dir/compute.yaml"].Data = []byte(c.compute)

@@ -10,16 +10,18 @@ import (
 func (im *importer) decode(r raw) *Test {
 	n := r.node
 	t := &Test{
-		Name: text(n, "", "name"), Definition: r.definition, Suffix: r.suffix, Matrix: r.matrix,
-		Group: text(n, DefaultGroup, "group"), Team: text(n, "", "team"), Frequency: Frequency(text(n, "", "frequency")),
+		Name: nameOf(n), Definition: r.definition, Suffix: r.suffix, Matrix: r.matrix,
+		Group: text(n, DefaultGroup, "group"), Team: text(n, "", "team"), Frequency: Frequency(strings.ToLower(text(n, "", "frequency"))),
 		WorkingDir: text(n, "", "working_dir"), Env: text(n, DefaultEnvironment, "env"), Python: text(n, im.python(), "python"),
 		Stable: truth(n, true, "stable"), RepeatedRun: int(number(n, 1, "repeated_run")), Alert: text(n, DefaultAlert, "alert"),
-		File: n.At.File, Line: n.At.Line, Column: n.At.Column, node: n,
+		File: n.At.File, Line: n.At.Line, Column: n.At.Column, node: n, rules: &im.suite.Rules,
 	}
 	t.Cluster = Cluster{
 		Compute: text(n, "", "cluster", "cluster_compute"), Byod: im.byod(lookup(n, "cluster", "byod")),
 		CloudID: text(n, "", "cluster", "cloud_id"), CloudName: text(n, "", "cluster", "cloud_name"),
-		ProjectID: text(n, "", "cluster", "project_id"),
+		ProjectID: text(n, "", "cluster", "project_id"), Cloud: text(n, "", "cluster", "cloud"),
+		RayVersion: text(n, "", "cluster", "ray_version"), Env: text(n, "", "cluster", "cluster_env"),
+		NewSDK: truth(n, false, "cluster", "anyscale_sdk_2026"),
 	}
 	if mins := lookup(n, "cluster", "autosuspend_mins"); mins != nil {
 		t.Cluster.AutosuspendMins = new(toInt(mins))
@@ -33,14 +35,14 @@ func (im *importer) python() string {
 	if v := im.options.Env["RELEASE_PY"]; v != "" {
 		return v
 	}
-	return DefaultPython
+	return im.suite.Rules.Python
 }
 
 func decodeRun(n *pyyaml.Node) Run {
 	r := Run{
 		Script: text(n, "", "run", "script"), Timeout: number(n, 0, "run", "timeout"), Type: text(n, DefaultRunType, "run", "type"),
 		Prepare: text(n, "", "run", "prepare"), LongRunning: truth(n, false, "run", "long_running"),
-		ArtifactPath: text(n, "", "run", "artifact_path"),
+		ArtifactPath: text(n, "", "run", "artifact_path"), Retries: number(n, 0, "run", "num_retries"),
 	}
 	if r.Prepare != "" {
 		r.PrepareTimeout = number(n, r.Timeout, "run", "prepare_timeout")
@@ -57,15 +59,17 @@ func decodeRun(n *pyyaml.Node) Run {
 func (im *importer) byod(n *pyyaml.Node) Byod {
 	b := Byod{
 		Type: text(n, DefaultByodType, "type"), PostBuildScript: text(n, "", "post_build_script"), Pip: texts(n.Get("pip")),
-		RuntimeEnv: runtimeEnv(texts(n.Get("runtime_env")), im.options.Env),
+		Depset: text(n, "", "python_depset"), Own: n.Has("runtime_env") && len(n.Get("runtime_env").Items) > 0,
+		RuntimeEnv: runtimeEnv(im.suite.Rules.RuntimeEnv, texts(n.Get("runtime_env")), im.options.Env),
 	}
 	return b
 }
 
-// runtimeEnv reads NAME=VALUE and bare NAME, whose value is the caller's. Ray always sets three more.
-func runtimeEnv(list []string, caller map[string]string) map[string]string {
-	out := map[string]string{
-		"RAY_BACKEND_LOG_JSON": "1", "RAY_DATA_LOG_INTERNAL_STACK_TRACE_TO_STDOUT": "1", "RAY_DATA_AUTOLOAD_PYEXTENSIONTYPE": "1",
+// runtimeEnv reads NAME=VALUE and bare NAME, whose value is the caller's. What Ray always sets comes first.
+func runtimeEnv(always, list []string, caller map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, name := range always {
+		out[name] = "1"
 	}
 	for _, one := range list {
 		name, value, given := strings.Cut(one, "=")

@@ -19,6 +19,7 @@ type raw struct {
 	definition string // the name that it had in the file
 	suffix     string
 	matrix     map[string]string
+	problem    *Problem // why it could not be expanded
 }
 
 // expander expands the definitions of one file.
@@ -26,7 +27,7 @@ type expander struct {
 	*notes
 	defaults    *pyyaml.Node
 	definitions int
-	modern      bool // DEFAULTS or a matrix was used, which Ray knows since 2025
+	modern      pyyaml.Pos // of the first DEFAULTS or matrix, which Ray knows since 2025; without a line there is none
 	out         []raw
 	values      int // of what was expanded so far
 	full        bool
@@ -36,21 +37,43 @@ type expander struct {
 func (x *expander) file(root *pyyaml.Node) {
 	switch {
 	case root.Kind == pyyaml.Null:
-		x.fail(root.At, "", "the file is empty, expected a list of test definitions")
+		x.refuse(root.At, "the file is empty, expected a list of test definitions")
 		return
 	case root.Kind != pyyaml.List:
-		x.fail(root.At, "", "expected a list of test definitions, found %s; is this a release test file?", kindName(root))
+		x.refuse(root.At, "expected a list of test definitions, found %s; is this a release test file?", kindName(root))
 		return
 	}
 	for _, one := range root.Items {
 		if x.full {
 			return
 		}
-		if one.Kind != pyyaml.Map {
-			x.fail(one.At, "", "%s is not of type 'object'", pyyaml.Repr(one))
-			continue
-		}
+		failures, told := x.failures, len(x.problems)
 		x.entry(one)
+		if x.failures > failures {
+			x.broken(one, told)
+		}
+	}
+}
+
+// broken keeps what can be told of a definition that did not expand, or not wholly.
+func (x *expander) broken(n *pyyaml.Node, told int) {
+	why := Problem{Message: "there is more wrong with the suite than is told"}
+	if told < len(x.problems) {
+		why = x.problems[told]
+	}
+	if x.defaults != nil && n.Kind == pyyaml.Map {
+		if merged, err := merge(x.defaults.Without("name"), n); err == nil {
+			merged.At = n.At
+			n = merged
+		}
+	}
+	x.add(raw{node: n.Without("variations").Without("matrix"), definition: nameOf(n), problem: &why})
+}
+
+// note keeps the place of the first word that Ray knows since 2025.
+func (x *expander) note(at pyyaml.Pos) {
+	if x.modern.Line == 0 {
+		x.modern = at
 	}
 }
 
@@ -63,11 +86,20 @@ func kindName(n *pyyaml.Node) string {
 
 // entry expands one definition; one that is named DEFAULTS lies under every definition after it, until the next.
 func (x *expander) entry(n *pyyaml.Node) {
+	if n.Kind != pyyaml.Map {
+		x.fail(n.At, nameOf(n), "%s is not of type 'object'", pyyaml.Repr(n))
+		return
+	}
 	if name := n.Get("name"); name != nil && name.Kind == pyyaml.String && name.Text == "DEFAULTS" {
-		x.defaults, x.modern = n, true
+		x.defaults = n
+		x.note(n.At)
 		return
 	}
 	x.definitions++
+	if n.Has("matrix") && n.Has("variations") {
+		x.fail(place(n, "matrix"), nameOf(n), "You can't specify both 'matrix' and 'variations' in a test definition")
+		return
+	}
 	if x.defaults != nil {
 		merged, ok := x.merged(x.defaults.Without("name"), n, nameOf(n))
 		if !ok {
@@ -77,12 +109,10 @@ func (x *expander) entry(n *pyyaml.Node) {
 		n = merged
 	}
 	switch {
-	case n.Has("matrix") && n.Has("variations"):
-		x.fail(place(n, "matrix"), nameOf(n), "You can't specify both 'matrix' and 'variations' in a test definition")
-	case n.Has("matrix"):
-		x.matrix(n)
 	case n.Has("variations"):
 		x.variations(n)
+	case n.Has("matrix"):
+		x.matrix(n)
 	default:
 		x.add(raw{node: n, definition: nameOf(n)})
 	}
@@ -104,7 +134,7 @@ func (x *expander) add(r raw) {
 	x.values += values(r.node, maxValues)
 	if len(x.out) == maxTests || x.values > maxValues {
 		x.full = true
-		x.fail(r.node.At, r.definition, "the file expands to more than %d tests or %d values", maxTests, maxValues)
+		x.refuse(r.node.At, "the file expands to more than %d tests or %d values", maxTests, maxValues)
 		return
 	}
 	x.out = append(x.out, r)

@@ -1,18 +1,21 @@
 package ray
 
 import (
+	"errors"
 	"sort"
 	"strings"
 
+	"github.com/sluiceci/sluice/pkg/dialect/ray/pyre"
 	"github.com/sluiceci/sluice/pkg/dialect/ray/pyyaml"
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
-// Filter selects tests by one attribute: those whose value matches one of the patterns in full.
+// Filter selects tests by one attribute: those whose file says a value that one of the expressions matches. What several values
+// of one attribute mean, and how much of a value must match, is for the rules of the suite to say.
 type Filter struct {
 	Attr     string   // a path of keys: "name", "run/type"; or "prefix", the start of the name
 	Values   []string // as written: regular expressions, but of prefix plain texts
-	patterns []*Pattern
+	patterns []*pyre.Expression
 }
 
 // Filters select the tests that every one of them selects.
@@ -20,20 +23,19 @@ type Filters []Filter
 
 const prefixAttr = "prefix"
 
-// ParseFilters reads filters as a text: one "attr:regex" per line, split at the first colon, blank lines allowed. Of two
-// lines with one attribute the later counts in the generation of 2024, and either may match in that of 2025.
-func ParseFilters(text string, g Generation) (Filters, error) {
+// ParseFilters reads filters as a text: one "attr:regex" per line, split at the first colon, blank lines allowed.
+func ParseFilters(text string) (Filters, error) {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
 		}
 	}
-	return NewFilters(lines, g)
+	return NewFilters(lines)
 }
 
 // NewFilters makes filters of a list of "attr:regex".
-func NewFilters(lines []string, g Generation) (Filters, error) {
+func NewFilters(lines []string) (Filters, error) {
 	values := map[string][]string{}
 	var order []string
 	for _, line := range lines {
@@ -43,9 +45,6 @@ func NewFilters(lines []string, g Generation) (Filters, error) {
 		}
 		if values[attr] == nil {
 			order = append(order, attr)
-		}
-		if g == Generation2024 {
-			values[attr] = nil
 		}
 		values[attr] = append(values[attr], value)
 	}
@@ -61,62 +60,103 @@ func NewFilters(lines []string, g Generation) (Filters, error) {
 }
 
 func (f *Filter) compile() error {
-	if f.Attr == prefixAttr {
-		return nil
-	}
 	for _, v := range f.Values {
-		p, err := CompilePattern(v)
-		if err != nil {
-			return err
+		p, err := pyre.Compile(v)
+		switch {
+		case err != nil && f.Attr == prefixAttr:
+		case err != nil:
+			return fault.New(fault.Invalid, "cannot use the regular expression %.80q: %w", v, err)
 		}
 		f.patterns = append(f.patterns, p)
 	}
 	return nil
 }
 
-// Match reports whether every filter selects a test, and if not, which one does not.
-func (fs Filters) Match(t *Test) (ok bool, why string) {
-	for _, f := range fs {
-		if !f.match(t) {
-			return false, "the filter " + f.Attr + ":" + cut(strings.Join(f.Values, "|"), 80) + " does not match"
-		}
-	}
-	return true, ""
+// maxSteps is what the filters may cost for all tests of a suite together.
+const maxSteps = 50_000_000
+
+// matcher matches tests by the rules of a suite.
+type matcher struct {
+	filters Filters
+	rules   Rules
+	budget  pyre.Budget
 }
 
-func (f Filter) match(t *Test) bool {
-	if f.Attr == prefixAttr {
-		for _, v := range f.Values {
-			if strings.HasPrefix(t.Name, v) {
-				return true
-			}
-		}
-		return false
-	}
-	candidates := f.candidates(t)
-	for i, p := range f.patterns {
-		// An empty pattern asks for what the file does not say, whatever the default is.
-		if f.Values[i] == "" && !t.Written(f.Attr) {
-			return true
-		}
-		for _, c := range candidates {
-			if p.Match(c) {
-				return true
-			}
+func newMatcher(filters Filters, rules Rules) *matcher {
+	return &matcher{filters, rules, pyre.Budget{Steps: maxSteps}}
+}
+
+// match reports whether every filter selects a test, and if not, which one does not.
+func (m *matcher) match(t *Test) (ok bool, why string, err error) {
+	for _, f := range m.filters {
+		ok, err := m.one(f, t)
+		switch {
+		case err != nil:
+			return false, "", fault.New(fault.Invalid, "cannot match the filter %s:%s with the tests: %w", f.Attr, cut(strings.Join(f.Values, "|"), 80), err)
+		case !ok:
+			return false, "the filter " + f.Attr + ":" + cut(strings.Join(f.Values, "|"), 80) + " does not match" + m.unsaid(f, t), nil
 		}
 	}
-	return false
+	return true, "", nil
+}
+
+// unsaid adds that a test's file does not say what the filter looks at.
+func (m *matcher) unsaid(f Filter, t *Test) string {
+	if f.Attr == prefixAttr && m.rules.FilterPrefix || t.Written(f.Attr) {
+		return ""
+	}
+	return ": the file does not say it"
+}
+
+func (m *matcher) one(f Filter, t *Test) (bool, error) {
+	first := 0
+	if !m.rules.FilterAny {
+		first = len(f.Values) - 1
+	}
+	for i := first; i < len(f.Values); i++ {
+		if f.Attr == prefixAttr && m.rules.FilterPrefix {
+			if strings.HasPrefix(t.Name, f.Values[i]) {
+				return true, nil
+			}
+			continue
+		}
+		if f.patterns[i] == nil {
+			continue // of prefix, where that is a key like any other, and this no expression
+		}
+		ok, err := m.any(f.patterns[i], candidates(t.Value(f.Attr)))
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// any reports whether a pattern matches one of some forms of a value.
+func (m *matcher) any(p *pyre.Expression, forms []string) (bool, error) {
+	match := p.Full
+	if m.rules.FilterStart {
+		match = p.Start
+	}
+	for _, form := range forms {
+		if ok, err := match(form, &m.budget); ok || errors.Is(err, pyre.ErrBudget) {
+			return ok, err
+		}
+	}
+	return false, nil
 }
 
 // candidates are the forms of a value that a pattern may match: of a truth value Python's and YAML's, of a list each item and
-// the whole, of a map its keys with their values.
-func (f Filter) candidates(t *Test) []string {
-	v := t.Value(f.Attr)
+// the whole, of a map its keys with their values. What is false, zero or empty is the empty text too, as it is in Ray.
+func candidates(v *pyyaml.Node) []string {
 	switch {
 	case v == nil || v.Kind == pyyaml.Null:
 		return []string{""}
+	case v.Kind == pyyaml.Bool && !v.Bool:
+		return []string{"", pyyaml.Str(v), strings.ToLower(pyyaml.Str(v))}
 	case v.Kind == pyyaml.Bool:
 		return []string{pyyaml.Str(v), strings.ToLower(pyyaml.Str(v))}
+	case v.Kind == pyyaml.Int && v.Int == 0 && v.Big == nil:
+		return []string{"", pyyaml.Str(v)}
 	case v.Kind == pyyaml.List:
 		return append(texts(v), pyyaml.Repr(v))
 	case v.Kind == pyyaml.Map:

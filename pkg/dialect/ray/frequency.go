@@ -1,6 +1,7 @@
 package ray
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,19 +19,33 @@ const (
 	Nightly   Frequency = "nightly"
 	Nightly3x Frequency = "nightly-3x"
 	Weekly    Frequency = "weekly"
+	Monthly   Frequency = "monthly"
 )
 
 const anySmoke = "any-smoke"
 
-// ParseFrequency reads what a run asks for, in any case; "any-smoke" asks for smoke tests too.
+// frequencyWords are what a run may ask for of any suite.
+func frequencyWords() []string {
+	return []string{"manual", "any", anySmoke, "multi", "nightly", "nightly-3x", "weekly", "monthly"}
+}
+
+func knownFrequency(word string) bool { return slices.Contains(frequencyWords(), word) }
+
+func unknownFrequency(s string) error {
+	return fault.New(fault.Invalid, "Frequency not found: %.60s. Must be one of %s", s, pyList(frequencyWords()))
+}
+
+var frequencyForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,59}$`)
+
+// ParseFrequency reads what a run asks for, in any case; "any-smoke" asks for smoke tests too. Whether a suite has tests of a
+// frequency that Ray does not know is for the selection to see.
 func ParseFrequency(s string) (f Frequency, smoke bool, err error) {
-	all := []string{"manual", "any", anySmoke, "multi", "nightly", "nightly-3x", "weekly"}
 	word := strings.ToLower(strings.TrimSpace(s))
 	switch {
-	case !slices.Contains(all, word):
-		return "", false, fault.New(fault.Invalid, "Frequency not found: %.60s. Must be one of %s", s, pyList(all))
 	case word == anySmoke:
 		return Any, true, nil
+	case !frequencyForm.MatchString(word), strings.HasSuffix(word, "-smoke"):
+		return "", false, unknownFrequency(s)
 	}
 	return Frequency(word), false, nil
 }

@@ -2,6 +2,7 @@ package ray
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -14,18 +15,10 @@ import (
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
-// Generation is a state of Ray's tooling; what is allowed in a test file has changed.
-type Generation string
-
-// The generations.
-const (
-	Generation2024 Generation = "2024"
-	Generation2025 Generation = "2025" // knows DEFAULTS and matrices, checks byod types
-)
-
 // Options say how test files are read.
 type Options struct {
-	Generation Generation        // empty: 2025 for files that use DEFAULTS or a matrix, else 2024
+	Generation Generation        // empty: the suite's own, by its words and the code beside it
+	Strict     bool              // refuse what the tooling of the generation refuses
 	Env        map[string]string // the caller's environment: env[...] of compute templates, bare names of runtime_env
 	Now        time.Time         // DATESTAMP and TIMESTAMP of compute templates; the zero time sets none
 
@@ -35,48 +28,47 @@ type Options struct {
 
 // Suite is what test files hold.
 type Suite struct {
-	Tests        []*Test
-	Definitions  int // before expansion
-	Environments map[string]Environment
-	Generation   Generation
-	Warnings     Problems
+	Tests         []*Test
+	Broken        []*Test  // what can be told of tests that cannot run; Problem says why
+	Problems      Problems // of all of them
+	Definitions   int      // before expansion
+	Environments  map[string]Environment
+	Generation    Generation
+	GenerationWhy string
+	Rules         Rules // what its tooling does
+	Warnings      Problems
 }
 
-// Import reads test files, in order, with all compute files that they name. The error is a Problems with everything that is
-// wrong with all of them; the suite has what is right. Files are named by their paths in files.
+// Import reads test files, in order, with all compute files that they name. A broken definition costs its own tests: they are
+// in Broken. The error is a Problems with everything that is wrong with files that cannot be read as test files; to who is
+// strict, with everything that Ray's own validation refuses. Files are named by their paths in files.
 func Import(files fs.FS, names []string, o Options) (*Suite, error) {
 	if len(names) == 0 {
 		return nil, fault.New(fault.Invalid, "cannot import without a test file: name at least one, for example release/release_tests.yaml")
 	}
-	im := &importer{files: files, options: o, suite: &Suite{}, compute: map[string]*computeFile{}}
+	im := &importer{notes: notes{strict: o.Strict}, files: files, options: o, suite: &Suite{}, compute: map[string]*computeFile{}}
 	if im.options.Instances == nil {
 		im.options.Instances = BuiltinInstances()
 	}
 	var all []raw
-	modern := false
+	var modern pyyaml.Pos
 	for _, name := range names {
 		x := &expander{notes: &im.notes}
 		im.read(name, x)
 		all = append(all, x.out...)
 		im.suite.Definitions += x.definitions
-		modern = modern || x.modern
+		if modern.Line == 0 {
+			modern = x.modern
+		}
 	}
-	im.suite.Generation = generation(o.Generation, modern)
+	im.choose(names[0], all, modern)
 	im.environments(names[0], all)
 	im.tests(all)
-	im.suite.Warnings = im.warnings.sorted()
-	return im.suite, im.problems.sorted().orNil()
-}
-
-func generation(asked Generation, modern bool) Generation {
-	switch {
-	case asked != "":
-		return asked
-	case modern:
-		return Generation2025
-	default:
-		return Generation2024
+	im.suite.Warnings, im.suite.Problems = im.warnings.sorted(), im.problems.sorted()
+	if o.Strict {
+		return im.suite, append(im.refused, im.suite.Problems...).sorted().orNil()
 	}
+	return im.suite, im.refused.sorted().orNil()
 }
 
 // importer reads one set of files.
@@ -92,7 +84,7 @@ type importer struct {
 func (im *importer) read(name string, x *expander) {
 	content, err := readFile(im.files, name)
 	if err != nil {
-		im.fail(pyyaml.Pos{File: name}, "", "cannot read the test file: %s", reason(err))
+		im.refuse(pyyaml.Pos{File: name}, "cannot read the test file: %s", reason(err))
 		return
 	}
 	root, warnings, failed := pyyaml.Read(name, content)
@@ -100,7 +92,7 @@ func (im *importer) read(name string, x *expander) {
 		im.warn(w.At, "", "%s", w.Message)
 	}
 	if failed != nil {
-		im.fail(failed.At, "", "%s", failed.Message)
+		im.refuse(failed.At, "%s", failed.Message)
 		return
 	}
 	x.file(root)
@@ -136,7 +128,8 @@ func (im *importer) tests(all []raw) {
 	first := map[string]*Test{}
 	for _, r := range all {
 		t := im.test(rules, r)
-		if t == nil {
+		if t.Problem != "" {
+			im.suite.Broken = append(im.suite.Broken, t)
 			continue
 		}
 		if before := first[t.Name]; before != nil {
@@ -148,23 +141,45 @@ func (im *importer) tests(all []raw) {
 	}
 }
 
-// test checks one test and makes it, with its smoke test; nil when anything is wrong with it.
+// test makes a test, with its smoke test, and checks it. One that anything is wrong with has a Problem and is not whole.
 func (im *importer) test(rules rule, r raw) *Test {
 	before := len(im.problems)
-	name := nameOf(r.node)
-	rules.check(r.node, func(at pyyaml.Pos, format string, args ...any) { im.fail(at, name, format, args...) })
-	if len(im.problems) > before {
-		return nil
-	}
+	failures := im.failures
 	t := im.decode(r)
-	im.semantics(t)
-	im.size(t)
-	t.Smoke = im.smoke(rules, t, r)
-	if len(im.problems) > before {
-		return nil
+	name := nameOf(r.node)
+	im.checker(name, false).check(rules, r.node)
+	if r.problem == nil && im.failures == failures {
+		im.semantics(t)
+		im.size(t)
+		t.Smoke = im.smoke(rules, t, r)
 	}
-	im.remarks(t)
+	switch {
+	case r.problem != nil:
+		t.Problem = r.problem.String()
+	case im.failures == failures:
+		im.remarks(t)
+	case len(im.problems) > before:
+		t.Problem = im.problems[before].String()
+	default:
+		t.Problem = "there is more wrong with the suite than is told"
+	}
 	return t
+}
+
+// checker checks a test, or its smoke test, of which Ray's own validation looks at no more than the frequency.
+func (im *importer) checker(test string, smoke bool) checker {
+	return checker{
+		generation: im.suite.Generation,
+		fail:       func(at pyyaml.Pos, format string, args ...any) { im.fail(at, test, format, args...) },
+		remark: func(at pyyaml.Pos, found, format string, args ...any) {
+			switch {
+			case !smoke:
+				im.remark(at, test, found, format, args...)
+			case found != "":
+				im.warn(at, test, "%s; %s", fmt.Sprintf(format, args...), found)
+			}
+		},
+	}
 }
 
 // smoke makes the smoke test: the test with what smoke_test says laid over it. Keys there that mean nothing are Ray's own
@@ -180,15 +195,9 @@ func (im *importer) smoke(rules rule, t *Test, r raw) *Test {
 		im.fail(cannot.at, t.Name, "%s", cannot.Error())
 		return nil
 	}
-	before := len(im.problems)
-	rules.check(merged, func(at pyyaml.Pos, format string, args ...any) {
-		if strings.HasPrefix(format, "Additional properties") {
-			im.warn(at, t.Name, format, args...)
-			return
-		}
-		im.fail(at, t.Name, format, args...)
-	})
-	if len(im.problems) > before {
+	before := im.failures
+	im.checker(t.Name, true).check(rules, merged)
+	if im.failures > before {
 		return nil
 	}
 	r.node = merged
@@ -219,9 +228,7 @@ func (im *importer) semantics(t *Test) {
 			}
 		}
 	}
-	if im.suite.Generation == Generation2025 {
-		im.byodType(t)
-	}
+	im.byodType(t)
 }
 
 // repeated bounds how often a test runs.
@@ -231,25 +238,45 @@ func (im *importer) repeated(t *Test) {
 	}
 }
 
-// byodType holds the type and the Python version of an image together.
+// byodType holds the type and the Python version of an image together, as Ray does since 2025. A type that nobody knows is
+// taken as text.
 func (im *importer) byodType(t *Test) {
 	kind, at := t.Cluster.Byod.Type, place(t.node, "cluster", "byod", "type")
-	switch kind {
-	case "gpu":
-		if t.Python != "3.9" && t.Python != "3.10" {
-			im.fail(at, t.Name, "GPU BYOD tests must use Python 3.9 or 3.10")
-		}
-	case "llm-cu128":
-		if t.Python != "3.11" {
-			im.fail(at, t.Name, "LLM BYOD tests must use Python 3.11")
-		}
-	case "cpu", "cu123":
-		if !slices.Contains(pythons(Generation2025), t.Python) {
-			im.fail(at, t.Name, "Invalid Python version for BYOD type %s: %s", kind, t.Python)
-		}
+	want, any, known := byodPythons(im.suite.Generation, kind)
+	switch {
+	case im.suite.Generation < Generation2025:
+	case !known && newestKnows(kind):
+		im.remark(at, t.Name, "", "Invalid BYOD type: %s", kind)
+	case !known:
+		im.remark(at, t.Name, "it is taken as text", "Invalid BYOD type: %s", kind)
+	case any || slices.Contains(want, t.Python):
+	case strings.HasPrefix(kind, "gpu"):
+		im.remark(at, t.Name, "it is run all the same", "GPU BYOD tests must use Python %s", strings.Join(want, " or "))
+	case strings.HasPrefix(kind, "llm"):
+		im.remark(at, t.Name, "it is run all the same", "LLM BYOD tests must use Python %s", strings.Join(want, " or "))
 	default:
-		im.fail(at, t.Name, "Invalid BYOD type: %s", kind)
+		im.remark(at, t.Name, "it is run all the same", "Invalid Python version for BYOD type %s: %s", kind, t.Python)
 	}
+}
+
+// byodPythons are the versions of Python that a type of image has; any of them where nothing is checked.
+func byodPythons(g Generation, kind string) (versions []string, any, known bool) {
+	switch {
+	case kind == "gpu" && g == Generation2025:
+		return []string{"3.9", "3.10"}, false, true
+	case kind == "gpu":
+		return []string{"3.10"}, false, true
+	case kind == "llm-cu128":
+		return nil, true, true
+	case kind == "cpu", kind == "cu123":
+		return pythons(g), false, true
+	}
+	return nil, false, false
+}
+
+// newestKnows reports whether a type is one that Ray has had since.
+func newestKnows(kind string) bool {
+	return slices.Contains([]string{"cu116", "cu118", "cu121", "llm-cu124", "gpu-cu130", "llm-cu130", "torch-cpu", "torch-cu130"}, kind)
 }
 
 // remarks warns of what Ray accepts and then fails on, or never looks at.
@@ -260,7 +287,7 @@ func (im *importer) remarks(t *Test) {
 	if !slices.Contains([]string{"default", "long_running_tests", "tune_tests", "xgboost_tests"}, t.Alert) {
 		im.warn(place(t.node, "alert"), t.Name, "Alert suite %s not found.", t.Alert)
 	}
-	if nodes := t.Cluster.Size.Nodes; t.Run.Wait != nil && t.Cluster.Unknown == "" && t.Run.Wait.Nodes > nodes {
+	if nodes := t.Cluster.Nodes; t.Run.Wait != nil && t.Cluster.Unknown == "" && t.Run.Wait.Nodes > nodes {
 		im.warn(place(t.node, "run", "wait_for_nodes"), t.Name, "it waits for %s nodes, and the compute file makes at most %d",
 			strconv.FormatInt(t.Run.Wait.Nodes, 10), nodes)
 	}

@@ -36,23 +36,30 @@ func (Dialect) Read(in plan.Included) (plan.Suite, error) {
 
 // included is a suite that was read, and what its include asks of it.
 type included struct {
-	suite   *Suite
+	suite *Suite
+	asking
+	wheels *string // under test; nil: none are fetched
+}
+
+// asking is what the options of an include say.
+type asking struct {
 	request Request
 	tasks   TaskOptions
-	wheels  *string // under test; nil: none are fetched
+	reading Options
 }
 
 // include reads files, as one suite, and the options.
 func include(files fs.FS, names []string, options map[string]string) (*included, error) {
 	in := &included{}
-	var err error
-	if in.request, in.tasks, err = includeOptions(options); err != nil {
+	o, err := includeOptions(options)
+	if err != nil {
 		return in, err
 	}
 	if spec, given := options["wheels"]; given {
 		in.wheels = &spec
 	}
-	if in.suite, err = Import(files, names, Options{}); err != nil {
+	in.asking = o
+	if in.suite, err = Import(files, names, in.reading); err != nil {
 		return in, err
 	}
 	if in.tasks.Environment != "" {
@@ -60,6 +67,9 @@ func include(files fs.FS, names []string, options map[string]string) (*included,
 	}
 	return in, err
 }
+
+// Check implements plan.Checked: broken definitions cost their own tests, and a check of the definition names them.
+func (in *included) Check() error { return in.suite.Problems.orNil() }
 
 // Tasks implements plan.Suite. The frequency is that of whoever starts the run, such as a schedule, unless the include states
 // one; so is the environment, where Ray has one of that name.
@@ -87,7 +97,7 @@ func (in *included) Tasks(asked plan.Asked) (plan.Imported, error) {
 		return out, err
 	}
 	tests, err := in.suite.Tasks(selection.Steps, o)
-	out.Tasks = append(fetched, tests...)
+	out.Tasks = slices.Concat(fetched, tests, brokenTasks(selection.Broken, o))
 	return out, err
 }
 
@@ -106,21 +116,23 @@ func (in *included) selected(asked plan.Asked) (selection *Selection, empty, err
 	return selection, empty, nil
 }
 
-func (in *included) warnings() []string { return in.suite.warningTexts() }
+func (in *included) warnings() []string { return in.suite.Told() }
 
-func (s *Suite) warningTexts() []string {
+// Told is everything to tell of a suite, one line each: what is broken, and what is remarked on.
+func (s *Suite) Told() []string {
 	if s == nil {
 		return nil
 	}
-	out := make([]string, len(s.Warnings))
-	for i, w := range s.Warnings {
-		out[i] = w.String()
+	out := make([]string, 0, len(s.Problems)+len(s.Warnings))
+	for _, p := range slices.Concat(s.Problems, s.Warnings) {
+		out = append(out, p.String())
 	}
 	return out
 }
 
 // includeOptions reads the options of an include; the table is the list of what there is.
-func includeOptions(options map[string]string) (r Request, o TaskOptions, err error) {
+func includeOptions(options map[string]string) (out asking, err error) {
+	r, o := &out.request, &out.tasks
 	table := map[string]func(value string) error{
 		"frequency": func(v string) (err error) {
 			smoke := false
@@ -128,9 +140,11 @@ func includeOptions(options map[string]string) (r Request, o TaskOptions, err er
 			r.PreferSmoke = r.PreferSmoke || smoke
 			return err
 		},
-		"filter":     func(v string) (err error) { r.Filters, err = ParseFilters(v, Generation2025); return err },
+		"filter":     func(v string) (err error) { r.Filters, err = ParseFilters(v); return err },
 		"smoke":      truthOption("smoke", &r.PreferSmoke),
 		"unstable":   truthOption("unstable", &r.RunUnstable),
+		"strict":     truthOption("strict", &out.reading.Strict),
+		"generation": func(v string) (err error) { out.reading.Generation, err = ParseGeneration(v); return err },
 		"jailed":     truthOption("jailed", &r.RunJailed),
 		"no_kuberay": truthOption("no_kuberay", &r.NoKuberay),
 		"env":        func(v string) error { o.Environment = v; return nil },
@@ -153,17 +167,17 @@ func includeOptions(options map[string]string) (r Request, o TaskOptions, err er
 	slices.Sort(names)
 	for name := range options {
 		if table[name] == nil {
-			return r, o, fault.New(fault.Invalid, "cannot include Ray's tests with the option %.60q, expected one of %s", name, strings.Join(names, ", "))
+			return out, fault.New(fault.Invalid, "cannot include Ray's tests with the option %.60q, expected one of %s", name, strings.Join(names, ", "))
 		}
 	}
 	for _, name := range names { // in an order, so that the same options give the same error
 		if value, given := options[name]; given {
 			if err := table[name](value); err != nil {
-				return r, o, err
+				return out, err
 			}
 		}
 	}
-	return r, o, nil
+	return out, nil
 }
 
 func truthOption(name string, to *bool) func(string) error {

@@ -54,7 +54,7 @@ func ReadInstances(text string) (*Instances, error) {
 	return t, nil
 }
 
-var lastPart = regexp.MustCompile(`-([0-9]{1,6})$`)
+var lastPart = regexp.MustCompile(`(?:^|-)([0-9]{1,6})$`)
 
 // Find returns what an instance type has: by the table, else by the number at the end of its name, which is of vCPUs. Guessed
 // reports that the name tells of GPUs which so are not counted.

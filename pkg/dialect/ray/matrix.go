@@ -24,7 +24,7 @@ const maxMatrix = 2_000
 
 // matrix makes a test of each combination of the values, and then one of each adjustment.
 func (x *expander) matrix(n *pyyaml.Node) {
-	x.modern = true
+	x.note(n.At)
 	name, m, base := nameOf(n), n.Get("matrix"), n.Without("matrix")
 	axes, ok := x.axes(m, name)
 	if !ok {

@@ -109,19 +109,42 @@ const maxProblems = 1_000 // more than a person reads; bounds what a hostile sui
 
 // notes collects problems and warnings.
 type notes struct {
-	problems Problems
+	problems Problems // each costs the test that it is in
+	refused  Problems // of whole files
 	warnings Problems
+	failures int  // problems found, those that are not kept too
+	strict   bool // what would be a remark is a problem
 }
 
+// fail notes a problem, for which its test is left out.
 func (n *notes) fail(at pyyaml.Pos, test, format string, args ...any) {
+	n.failures++
 	if len(n.problems) < maxProblems {
 		n.problems = append(n.problems, problem(at, test, fmt.Sprintf(format, args...)))
+	}
+}
+
+// refuse notes a problem of a whole file.
+func (n *notes) refuse(at pyyaml.Pos, format string, args ...any) {
+	if len(n.refused) < maxProblems {
+		n.refused = append(n.refused, problem(at, "", fmt.Sprintf(format, args...)))
 	}
 }
 
 func (n *notes) warn(at pyyaml.Pos, test, format string, args ...any) {
 	if len(n.warnings) < maxProblems {
 		n.warnings = append(n.warnings, problem(at, test, fmt.Sprintf(format, args...)))
+	}
+}
+
+// remark notes what the tooling of the generation would refuse and nothing here needs to: a problem for who is strict, else a
+// warning with its effect. Without an effect there is nothing to tell.
+func (n *notes) remark(at pyyaml.Pos, test, effect, format string, args ...any) {
+	switch {
+	case n.strict:
+		n.fail(at, test, format, args...)
+	case effect != "":
+		n.warn(at, test, "%s; %s", fmt.Sprintf(format, args...), effect)
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 )
 
 // ReadSettings reads the settings: answers to the CI's prompts before variables before defaults.
-func ReadSettings(env, prompts map[string]string, g Generation) (Settings, error) {
+func ReadSettings(env, prompts map[string]string) (Settings, error) {
 	s := Settings{Frequency: Any}
 	value := func(prompt, variable string) string {
 		if strings.TrimSpace(prompts[prompt]) != "" {
@@ -42,7 +42,7 @@ func ReadSettings(env, prompts map[string]string, g Generation) (Settings, error
 			return s.frequency(value("release-frequency", "RELEASE_FREQUENCY"), env[variablePreferIt])
 		},
 		func() error {
-			return s.filters(value("release-test-name", "TEST_NAME"), value("release-test-attr-regex-filters", "TEST_ATTR_REGEX_FILTERS"), g)
+			return s.filters(env, prompts)
 		},
 		func() error { return s.priority(value("release-priority", "RELEASE_PRIORITY")) },
 		func() error { return s.limits(prompts["release-no-concurrency-limit"], env[variableNoLimit]) },
@@ -76,15 +76,23 @@ func numberExpected(name, found string) error {
 	return fault.New(fault.Invalid, "cannot read %s: found %.60q, expected a number: 0 or 1", name, found)
 }
 
-// filters reads the filters by attribute; they replace the filter by name wholly.
-func (s *Settings) filters(name, text string, g Generation) (err error) {
-	switch {
-	case strings.TrimSpace(text) != "":
-		s.Filters, err = ParseFilters(text, g)
-	case name != "":
-		s.Filters, err = NewFilters([]string{"name:" + name}, g)
+// filters reads the filters: those by attribute replace the one by name wholly, and what the CI's prompts say replaces what
+// variables say. Today's names of both come before the older ones in prompts, and after them in variables, as Ray has it.
+func (s *Settings) filters(env, prompts map[string]string) (err error) {
+	for _, source := range []struct{ text, name string }{
+		{prompts["release-test-filters"], ""}, {prompts["release-test-attr-regex-filters"], ""}, {"", prompts["release-test-name"]},
+		{env["TEST_ATTR_REGEX_FILTERS"], ""}, {env["TEST_FILTERS"], ""}, {"", env["TEST_NAME"]},
+	} {
+		switch {
+		case strings.TrimSpace(source.text) != "":
+			s.Filters, err = ParseFilters(source.text)
+			return err
+		case strings.TrimSpace(source.name) != "":
+			s.Filters, err = NewFilters([]string{"name:" + source.name})
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 func (s *Settings) priority(text string) (err error) {

@@ -21,6 +21,10 @@ func TestSettings(t *testing.T) {
 		{"name", vars{"TEST_NAME": "n"}, nil, func(s Settings) bool {
 			return len(s.Filters) == 1 && s.Filters[0].Attr == "name" && s.Filters[0].Values[0] == "n"
 		}},
+		{"filters of today", vars{"TEST_NAME": "n", "TEST_FILTERS": "team:x\nteam:y"}, nil, func(s Settings) bool {
+			return len(s.Filters) == 1 && s.Filters[0].Attr == "team" && len(s.Filters[0].Values) == 2
+		}},
+		{"prompt before filters", vars{"TEST_FILTERS": "team:x"}, vars{"release-test-name": "n"}, func(s Settings) bool { return s.Filters[0].Attr == "name" }},
 		{"F19", vars{"RELEASE_FREQUENCY": "any-smoke"}, nil, func(s Settings) bool { return s.Frequency == Any && s.PreferSmoke }},
 		{"F19 not preferred", vars{"RELEASE_FREQUENCY": "any-smoke", "RELEASE_PREFER_SMOKE_TESTS": "0"}, nil, func(s Settings) bool { return s.Frequency == Any && !s.PreferSmoke }},
 		{"preferred", vars{"RELEASE_FREQUENCY": "NIGHTLY", "RELEASE_PREFER_SMOKE_TESTS": "1"}, nil, func(s Settings) bool { return s.Frequency == Nightly && s.PreferSmoke }},
@@ -36,7 +40,7 @@ func TestSettings(t *testing.T) {
 		}},
 		{"repo of the build", vars{"BUILDKITE_REPO": "https://h/r.git", "BUILDKITE_BRANCH": "b"}, nil, func(s Settings) bool { return s.Repo == "https://h/r.git" && s.Branch == "b" }},
 	} {
-		got, err := ReadSettings(c.env, c.prompts, Generation2024)
+		got, err := ReadSettings(c.env, c.prompts)
 		if err != nil || !c.want(got) {
 			t.Errorf("%s: got %+v and %v", c.name, got, err)
 		}
@@ -49,7 +53,7 @@ func TestSettings(t *testing.T) {
 		"TEST_ATTR_REGEX_FILTERS":    {"x", "Should be of the form attr:regex"},
 		"RAY_TEST_REPO":              {":x", "cannot read the repository"},
 	} {
-		if _, err := ReadSettings(map[string]string{variable: c[0]}, nil, Generation2024); err == nil || !strings.Contains(err.Error(), c[1]) {
+		if _, err := ReadSettings(map[string]string{variable: c[0]}, nil); err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%s=%s: got %v, want %q", variable, c[0], err, c[1])
 		}
 	}

@@ -186,7 +186,7 @@ func TestSelectionInNumbers(t *testing.T) {
 		{Any, `name:.*\.aws`, 117, 140},
 		{Any, "name:(?!.*gce).*", 142, 177},
 	} {
-		filters, err := ParseFilters(c.filters, Generation2024)
+		filters, err := ParseFilters(c.filters)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,7 @@ func task(step Step, environment Environment, o TaskOptions, atOnce int64) plan.
 		Variables: Layer(t.variables(), environment.Variables, o.Variables), Tags: t.tags(environment.Name),
 		Resources: t.resources(), TimeoutS: float64(max(t.Run.Timeout, 0)), Timeouts: t.timeouts(), Retry: o.retries(),
 		Stage: "test-1", Smoke: t.IsSmoke, Group: t.Group, Team: t.Team, Owner: t.Team, Frequency: string(t.Frequency),
-		Priority: o.Priority, SoftFail: !t.Stable, Stable: t.Stable, Prepare: t.Run.Prepare, Run: t.Command(),
+		Priority: o.Priority, SoftFail: !t.Stable && t.rules.SoftUnstable, Stable: t.Stable, Prepare: t.Run.Prepare, Run: t.Command(),
 		LongRunning: t.Run.LongRunning, Directory: t.Directory(), Outputs: t.outputs(), Why: step.Why,
 	}
 	o.under(&out, t.Python)

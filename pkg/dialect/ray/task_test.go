@@ -99,7 +99,7 @@ func TestTaskIDs(t *testing.T) {
 func TestInclude(t *testing.T) {
 	t.Parallel()
 	s := suite2024(t)
-	filters, _ := ParseFilters("team:serve\nname:.*aws", Generation2025)
+	filters, _ := ParseFilters("team:serve\nname:.*aws")
 	selection, err := s.Select(Request{Frequency: Nightly, Filters: filters, RunUnstable: true, RunPerTest: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestInclude(t *testing.T) {
 		}
 	}
 	var found Problems
-	if _, _, _, err := Include(tree("- 3\n"), "release/tests.yaml", nil); !errors.As(err, &found) || found[0].Line != 1 {
+	if _, _, _, err := Include(tree("a: 3\n"), "release/tests.yaml", nil); !errors.As(err, &found) || found[0].Line != 1 {
 		t.Errorf("got %v, want a problem with its place", err)
 	}
 }
@@ -160,6 +160,7 @@ func TestDialect(t *testing.T) {
 	}
 	bad := tree(strings.Replace(valid, "timeout: 100", "timeout: x", 1) + strings.Replace(valid, "team: core", "team: 3", 1))
 	in.Files, in.Open = []string{"release/tests.yaml"}, func(name string) ([]byte, error) { return fs.ReadFile(bad, name) }
+	in.Options = map[string]string{"strict": "true"}
 	_, err = dialect.Read(in)
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || len(joined.Unwrap()) != 2 {
@@ -169,6 +170,7 @@ func TestDialect(t *testing.T) {
 	if file, line, column := placed.Position(); !ok || file != "release/tests.yaml" || line != 20 || column != 9 {
 		t.Errorf("got %v at %s:%d:%d", placed, file, line, column)
 	}
+	in.Files, in.Open = []string{"release/release_tests.yaml"}, func(name string) ([]byte, error) { return fs.ReadFile(files, name) }
 	in.Options = map[string]string{"env": "nowhere"}
 	if _, err = dialect.Read(in); err == nil {
 		t.Error("an environment that is not there is an error")

@@ -11,7 +11,6 @@ import (
 const (
 	DefaultGroup       = "Ungrouped release tests"
 	DefaultEnvironment = "aws"
-	DefaultPython      = "3.9"
 	DefaultAlert       = "default"
 	DefaultRunType     = "anyscale_job"
 	DefaultByodType    = "cpu"
@@ -42,7 +41,10 @@ type Test struct {
 	File         string
 	Line, Column int
 
-	node *pyyaml.Node
+	Problem string // why it cannot run; such a test is not whole
+
+	node  *pyyaml.Node
+	rules *Rules
 }
 
 // Cluster is what a test runs on.
@@ -53,8 +55,13 @@ type Cluster struct {
 	CloudID         string
 	CloudName       string
 	ProjectID       string
-	Size            Size   // of the compute file; zero and unknown when it cannot be told
+	Cloud           string // the name of a cloud, which takes the place of CloudID since 2026
+	RayVersion      string // of a released image, which takes the place of one that is built
+	Env             string // path of a cluster environment of 2023
+	NewSDK          bool   // the compute file has head_node and worker_nodes
+	Size            Size   // of the compute file; at least so much where it cannot be told
 	Unknown         string // why the size cannot be told
+	Nodes           int64  // that the compute file makes at its largest, as far as it says
 }
 
 // Byod says what is in the image of a test's cluster.
@@ -62,7 +69,9 @@ type Byod struct {
 	Type            string
 	PostBuildScript string
 	Pip             []string
-	RuntimeEnv      map[string]string // Ray's three defaults included
+	Depset          string            // path of a lock file
+	Own             bool              // the test has variables of its own
+	RuntimeEnv      map[string]string // those included that Ray sets for every test
 }
 
 // Run is what a test does.
@@ -75,6 +84,7 @@ type Run struct {
 	PrepareTimeout int64 // seconds; 0 without a prepare command
 	LongRunning    bool  // to reach the timeout is to succeed
 	ArtifactPath   string
+	Retries        int64 // of its failures; 0 leaves them to the suite
 }
 
 // WaitForNodes is how long to wait for how many nodes before the test starts.
@@ -83,69 +93,32 @@ type WaitForNodes struct {
 	Timeout int64 // seconds
 }
 
-// Value returns what the test's file says at a path such as "run/type", or the default that applies there. It is nil where
-// neither is.
-func (t *Test) Value(attr string) *pyyaml.Node {
-	n := lookup(t.node, strings.Split(attr, "/")...)
-	if n == nil {
-		return t.fallback(attr)
-	}
-	return n
-}
+// Value returns what the test's file says at a path such as "run/type"; nil where it says nothing.
+func (t *Test) Value(attr string) *pyyaml.Node { return lookup(t.node, strings.Split(attr, "/")...) }
 
 // Written reports whether the test's file says anything at a path.
-func (t *Test) Written(attr string) bool {
-	return lookup(t.node, strings.Split(attr, "/")...) != nil
-}
-
-// fallback is the default at a path.
-func (t *Test) fallback(attr string) *pyyaml.Node {
-	text := func(s string) *pyyaml.Node { return pyyaml.NewString(s, t.node.At) }
-	number := func(n int64) *pyyaml.Node { return &pyyaml.Node{Kind: pyyaml.Int, Int: n} }
-	truth := func(b bool) *pyyaml.Node { return &pyyaml.Node{Kind: pyyaml.Bool, Bool: b} }
-	switch attr {
-	case "group":
-		return text(t.Group)
-	case "env":
-		return text(t.Env)
-	case "python":
-		return text(t.Python)
-	case "alert":
-		return text(t.Alert)
-	case "stable":
-		return truth(t.Stable)
-	case "repeated_run":
-		return number(int64(t.RepeatedRun))
-	case "cluster/byod/type":
-		return text(t.Cluster.Byod.Type)
-	case "run/type":
-		return text(t.Run.Type)
-	case "run/long_running":
-		return truth(t.Run.LongRunning)
-	case "run/prepare_timeout":
-		return number(t.Run.PrepareTimeout)
-	case "run/wait_for_nodes/timeout":
-		if t.Run.Wait != nil {
-			return number(t.Run.Wait.Timeout)
-		}
-	}
-	return nil
-}
+func (t *Test) Written(attr string) bool { return t.Value(attr) != nil }
 
 // ComputePath is the path of the compute file below the root of the files.
 func (t *Test) ComputePath() string {
-	return path.Join(path.Dir(t.File), t.WorkingDir, t.Cluster.Compute)
+	return path.Join(t.Directory(), t.Cluster.Compute)
 }
 
-// Directory is the path of the working directory below the root of the files.
-func (t *Test) Directory() string { return path.Join(path.Dir(t.File), t.WorkingDir) }
+// Directory is the path of the working directory below the root of the files. One that begins with "//" is below that root,
+// any other below the directory of the test file.
+func (t *Test) Directory() string {
+	if below, ok := strings.CutPrefix(t.WorkingDir, "//"); ok {
+		return path.Clean(strings.TrimLeft(below, "/"))
+	}
+	return path.Join(path.Dir(t.File), t.WorkingDir)
+}
 
 // Nodes is how many nodes the test waits for, else how many its compute file makes.
 func (t *Test) Nodes() int64 {
 	if t.Run.Wait != nil && t.Run.Wait.Nodes > 0 {
 		return t.Run.Wait.Nodes
 	}
-	return t.Cluster.Size.Nodes
+	return t.Cluster.Nodes
 }
 
 // WaitTimeout is how long to wait for the nodes, in seconds; 0 when the test does not wait.
@@ -175,3 +148,8 @@ func (t *Test) Command() string {
 
 // IsGCE reports whether the test's cluster is at Google, by the rule of Ray's own sizing.
 func (t *Test) IsGCE() bool { return t.Env == "gce" }
+
+// kuberay reports whether the test runs on Kubernetes.
+func (t *Test) kuberay() bool {
+	return strings.Contains(t.Name, ".kuberay") || t.rules.KuberayByEnv && t.Env == "kuberay"
+}
