@@ -40,6 +40,7 @@ const (
 	TypePublicationChecked        Type = "publication.checked"
 	TypePublicationFailed         Type = "publication.failed"
 	TypePublicationRetryRequested Type = "publication.retry_requested"
+	TypePublicationUndoRequested  Type = "publication.undo_requested"
 	TypeReleasePublished          Type = "release.published"
 	TypeReleaseFailed             Type = "release.failed"
 	TypeArtifactExported          Type = "artifact.exported"
@@ -148,9 +149,10 @@ func Catalogue() []Entry {
 		{TypePublicationRequested, "<kind>.<target>.<state>.<round>", "a step of a target is wanted", decode[PublicationRequested]},
 		{TypePublicationAdvanced, "<target>.<state>.<round>", "a target reached a state", decode[PublicationAdvanced]},
 		{TypePublicationDelayed, "<target>.<state>.<round>.<tried>", "a step of a target waits", decode[PublicationDelayed]},
-		{TypePublicationChecked, "<target>.<round>", "a target says beforehand whether it can take the candidate", decode[PublicationChecked]},
+		{TypePublicationChecked, "<target>.<round>", "a target says beforehand whether it can be written, or can take the candidate", decode[PublicationChecked]},
 		{TypePublicationFailed, "<target>.<state>.<round>", "a person must decide about a target", decode[PublicationFailed]},
 		{TypePublicationRetryRequested, "<request>", "failed targets are to go on", decode[PublicationRetryRequested]},
+		{TypePublicationUndoRequested, "<request>", "what a release has made visible is to be taken back", decode[PublicationUndoRequested]},
 		{TypeReleasePublished, "", "every target has the candidate, verified", decode[ReleasePublished]},
 		{TypeReleaseFailed, "<round>", "some target does not have the candidate", decode[ReleaseFailed]},
 		{TypeArtifactExported, "<destination>.<part>.<round>", "a part of the run is kept elsewhere", decode[ArtifactExported]},

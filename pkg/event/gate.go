@@ -106,10 +106,12 @@ type PublicationDelayed struct {
 	Reason string                   `json:"reason,omitempty"` // the last error, or what it waits for
 	Next   time.Time                `json:"next,omitzero"`    // it is tried again
 	Until  time.Time                `json:"until,omitzero"`   // when it is given up
+	Since  time.Time                `json:"since,omitzero"`   // when it was asked for
 }
 
-// PublicationChecked says what a target answered before it was asked to take anything: when the candidate was assembled, so
-// that a name that is taken is known before the tests have run. The gate does not wait for it.
+// PublicationChecked says what a target answered before it was asked to take anything: when the run was planned, whether it
+// can be written; and when the candidate was assembled, whether its names are free. The gate does not wait for it, but stays
+// shut when a name is taken by other bytes.
 type PublicationChecked struct {
 	Target string          `json:"target,omitempty"`
 	Kind   string          `json:"kind,omitempty"`
@@ -117,6 +119,8 @@ type PublicationChecked struct {
 	Fault  string          `json:"fault,omitempty"` // kind of the error; empty when the target can take the candidate
 	Reason string          `json:"reason,omitempty"`
 	Files  []PublishedFile `json:"files,omitempty"`
+
+	Planned bool `json:"planned,omitempty"` // asked when the run was planned, before anything was built
 }
 
 // PublishedFile is a file of a target.
@@ -125,6 +129,7 @@ type PublishedFile struct {
 	Digest  release.Digest `json:"digest,omitempty"`
 	URL     string         `json:"url,omitempty"`
 	Present bool           `json:"present,omitempty"` // the same bytes were there already
+	Before  release.Digest `json:"before,omitempty"`  // what a name that moves stood for before
 }
 
 // PublicationFailed says that a step cannot be made and a person must decide.
@@ -141,6 +146,13 @@ type PublicationFailed struct {
 type PublicationRetryRequested struct {
 	Request string `json:"request,omitempty"`
 	By      string `json:"by,omitempty"`
+}
+
+// PublicationUndoRequested asks to take back what a release that is not complete has made visible, where that can be taken back.
+type PublicationUndoRequested struct {
+	Request string `json:"request,omitempty"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // ReleasePublished says that every target has the candidate, downloaded and compared.
@@ -215,13 +227,21 @@ func (p PublicationDelayed) Key() string {
 }
 
 func (PublicationChecked) EventType() Type { return TypePublicationChecked }
-func (p PublicationChecked) Key() string   { return release.Slug(p.Target) + "." + number(p.Round) }
+func (p PublicationChecked) Key() string {
+	if p.Planned {
+		return release.Slug(p.Target) + ".planned"
+	}
+	return release.Slug(p.Target) + "." + number(p.Round)
+}
 
 func (PublicationFailed) EventType() Type { return TypePublicationFailed }
 func (p PublicationFailed) Key() string   { return step(p.Target, p.State, p.Round) }
 
 func (PublicationRetryRequested) EventType() Type { return TypePublicationRetryRequested }
 func (p PublicationRetryRequested) Key() string   { return p.Request }
+
+func (PublicationUndoRequested) EventType() Type { return TypePublicationUndoRequested }
+func (p PublicationUndoRequested) Key() string   { return p.Request }
 
 func (ReleasePublished) EventType() Type { return TypeReleasePublished }
 func (ReleasePublished) Key() string     { return "" }

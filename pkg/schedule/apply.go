@@ -190,6 +190,8 @@ func (s *State) applyGate(r *run, p event.Payload, m mark) bool {
 		if r.refusals[p.Round] == nil {
 			set(&r.refusals, p.Round, append([]string{}, p.Reasons...))
 		}
+	case event.PublicationChecked:
+		s.applyTaken(r, p)
 	case event.GateOpened:
 		s.applyOpened(r, p, m)
 	case event.GateClosed:

@@ -37,7 +37,7 @@ func (r *run) dump(b *strings.Builder) {
 	if r.opened != nil {
 		fmt.Fprintf(b, " opened %+v\n", *r.opened)
 	}
-	fmt.Fprintf(b, " refusals %v closed %v ends %v\n", r.refusals, r.closed, r.ends)
+	fmt.Fprintf(b, " refusals %v taken %v closed %v ends %v\n", r.refusals, r.taken, r.closed, r.ends)
 	for _, n := range slices.Sorted(maps.Keys(r.candidates)) {
 		fmt.Fprintf(b, " candidate %+v\n", *r.candidates[n])
 	}

@@ -86,6 +86,9 @@ func (r *run) quality() (release.Outcome, string) {
 	if r.idle() {
 		return release.Success, fmt.Sprintf("nothing to do: the definition leaves out all %d jobs and tasks for this change", r.planned.Skipped)
 	}
+	if taken := r.taken[r.round()]; len(taken) > 0 {
+		return release.Failure, "targets: " + takenReason(taken)
+	}
 	for _, c := range r.qualities() {
 		if !c.Met {
 			return r.fault(), c.Name + ": " + c.Reason

@@ -24,6 +24,9 @@ func (r *run) conditions() []release.Condition {
 		r.approved(),
 		r.notHeld(),
 	)
+	if taken := r.taken[r.round()]; len(taken) > 0 {
+		out = append(out, release.Condition{Name: "targets", Final: true, Reason: takenReason(taken)})
+	}
 	if allowed {
 		out = append(out, r.entries()...)
 	}
@@ -94,8 +97,12 @@ func (r *run) notHeld() release.Condition {
 }
 
 // judgeGate opens or closes the gate, or waits. It closes once everything that says whether the product is good has
-// ended, so that it can give every reason; before that nobody reads its reasons, so they are not made.
+// ended, so that it can give every reason; before that nobody reads its reasons, so they are not made. It closes at once when
+// a target has a name of the candidate with other bytes: whatever the tests say, nothing can be published.
 func (r *run) judgeGate() event.Payload {
+	if taken := r.taken[r.round()]; len(taken) > 0 {
+		return event.GateClosed{Round: r.round(), Conditions: r.conditions(), Reason: "targets: " + takenReason(taken)}
+	}
 	if !r.buildsOver() || r.counts.openTests > 0 && !r.allTests() && !r.hopeless() {
 		return nil
 	}

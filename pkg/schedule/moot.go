@@ -6,10 +6,10 @@ import (
 )
 
 // settled reports whether the run's outcome can no longer change: a build or a required test failed by the product's
-// fault, and whatever else happens the run is a failure. The platform's fault settles nothing: the product may yet turn
+// fault, or nothing of the candidate can be published, and whatever else happens the run is a failure. The platform's fault settles nothing: the product may yet turn
 // out to be at fault too.
 func (r *run) settled() bool {
-	return r.planned != nil && !r.planned.KeepGoing && r.dooms > 0 && r.opened == nil
+	return r.planned != nil && !r.planned.KeepGoing && (r.dooms > 0 || len(r.taken[r.round()]) > 0) && r.opened == nil
 }
 
 // pointless reports whether there is no point in starting a task. What cleans up has its point whatever happened.
@@ -17,7 +17,11 @@ func (t *task) pointless() bool { return t.run.settled() && t.spec.kind != relea
 
 // moots is the verdict on a task that is not started, or not started again, since the outcome is settled.
 func (t *task) moots(class release.Class, what string) judgement {
-	j := t.conclude(class, what+string(t.run.doomed.id)+" failed, and that decides the outcome of the run")
+	why := "a target has a name of the candidate with other bytes"
+	if t.run.doomed != nil {
+		why = string(t.run.doomed.id) + " failed"
+	}
+	j := t.conclude(class, what+why+", and that decides the outcome of the run")
 	say := j.say.(event.TaskConcluded)
 	say.Moot = true
 	j.say = say

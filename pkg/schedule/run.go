@@ -41,6 +41,7 @@ type run struct {
 	protected   []environment.Protected             // that its targets belong to
 	candidates  map[int32]*event.CandidateAssembled // by round
 	refusals    map[int32][]string                  // candidate.rejected, by round
+	taken       map[int32][]string                  // names of the candidate that targets have with other bytes, by round
 	opened      *opening
 	closed      map[int32]stamp
 	ends        map[int32]event.RunFinished

@@ -78,7 +78,7 @@ func Hears() []event.Type {
 		event.TypeRunFinished, event.TypeTaskRequested, event.TypeTaskDispatched, event.TypeTaskAwaited, event.TypeTaskStarted,
 		event.TypeTaskFinished, event.TypeTaskDelayed, event.TypeTaskConcluded, event.TypeTaskCancelRequested,
 		event.TypeCandidateAssembled, event.TypeCandidateRejected, event.TypeGateOpened, event.TypeGateClosed,
-		event.TypeGateApproved, event.TypeEnvironmentApproved, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationFailed,
+		event.TypeGateApproved, event.TypeEnvironmentApproved, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationChecked, event.TypePublicationFailed,
 		event.TypePublicationRetryRequested, event.TypeReleasePublished, event.TypeReleaseFailed,
 		event.TypePoolDrainRequested, event.TypeLimitSet,
 	})

@@ -13,15 +13,33 @@ import (
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // checkWithin is how long a target may take to answer beforehand. One that takes longer is asked again when the gate opens.
 const checkWithin = time.Minute
 
-// check asks every target beforehand what it will be asked again when the gate opens: are the secrets there, are the names
-// free, are the files what they should be. So a version that is taken is known before hours of tests, not after them. It decides
-// nothing: what is true now may not be then. A target in an environment that reviewers guard is not asked: their approval is
-// what shows its secrets to a server that the definition names.
+// preflight asks every target when the run is planned whether the installation gives its secrets, and whether they may write
+// there: nobody is to learn after hours of tests that a token has expired. It decides nothing.
+func (p *publisher) preflight(ctx context.Context, d *bus.Delivery[event.RunPlanned]) error {
+	frozen, err := p.plan(ctx, d.Data.Plan)
+	if fault.Is(err, fault.Transient) {
+		return err
+	}
+	if err != nil {
+		return nil //nolint:nilerr // the change does not publish, and there is nothing to ask
+	}
+	checked := p.asked(frozen, func(t plan.Target) event.Payload {
+		r := Release{Run: d.Event.Run, Project: frozen.Project, Commit: frozen.Change.Commit, Branch: frozen.Change.Branch, Change: frozen.Change, plan: frozen}
+		err := p.within(ctx, r, t, func(ctx context.Context, target Target) error { return target.Access(ctx, r) })
+		return heard(event.PublicationChecked{Target: t.Name, Kind: t.Kind, Planned: true}, err)
+	})
+	return d.Emit(ctx, checked...)
+}
+
+// check asks every target beforehand what it will be asked again when the gate opens: are the names free, are the files what
+// they should be. So a version that is taken is known before hours of tests, not after them. What is true now may not be then; a
+// name that other bytes have does not become free by itself.
 func (p *publisher) check(ctx context.Context, d *bus.Delivery[event.CandidateAssembled]) error {
 	frozen, err := p.plan(ctx, d.Data.Plan)
 	if fault.Is(err, fault.Transient) {
@@ -34,20 +52,35 @@ func (p *publisher) check(ctx context.Context, d *bus.Delivery[event.CandidateAs
 	if err != nil {
 		return err
 	}
-	frozen.Targets = slices.DeleteFunc(frozen.Targets, func(t plan.Target) bool { return p.guarded(frozen, t) })
-	checked := make([]event.Payload, len(frozen.Targets))
+	checked := p.asked(frozen, func(t plan.Target) event.Payload {
+		probe, err := p.probe(ctx, d.Event.Run, frozen, c, t)
+		return heard(event.PublicationChecked{Target: t.Name, Kind: t.Kind, Round: d.Data.Round, Files: published(probe)}, err)
+	})
+	return d.Emit(ctx, checked...)
+}
+
+func heard(c event.PublicationChecked, err error) event.PublicationChecked {
+	if err != nil {
+		c.Fault, c.Reason = string(fault.Of(err)), err.Error()
+	}
+	return c
+}
+
+// asked asks the targets of a plan beforehand, several at a time. A target in an environment that reviewers guard is not asked:
+// their approval is what shows its secrets to a server that the definition names.
+func (p *publisher) asked(frozen *plan.Plan, ask func(plan.Target) event.Payload) []event.Payload {
+	targets := slices.DeleteFunc(slices.Clone(frozen.Targets), func(t plan.Target) bool { return p.guarded(frozen, t) })
+	out := make([]event.Payload, len(targets))
 	var group errgroup.Group
 	group.SetLimit(16)
-	for i, t := range frozen.Targets {
+	for i, t := range targets {
 		group.Go(func() error {
-			items, err := Select(c, t, p.openBlob)
-			r := Release{Run: d.Event.Run, Project: frozen.Project, Commit: c.Commit, Branch: frozen.Change.Branch, Change: frozen.Change, Candidate: c, Items: items, plan: frozen}
-			checked[i] = p.checkTarget(ctx, d.Data.Round, r, t, err)
+			out[i] = ask(t)
 			return nil
 		})
 	}
 	_ = group.Wait()
-	return d.Emit(ctx, checked...)
+	return out
 }
 
 // guarded reports whether reviewers, or a ref that does not fit, stand before a target.
@@ -58,35 +91,45 @@ func (p *publisher) guarded(frozen *plan.Plan, t plan.Target) bool {
 	})
 }
 
-func (p *publisher) checkTarget(ctx context.Context, round int32, r Release, t plan.Target, err error) event.Payload {
-	out := event.PublicationChecked{Target: t.Name, Kind: t.Kind, Round: round}
-	if err == nil {
-		var probe Probe
-		probe, err = p.probe(ctx, r, t)
-		out.Files = published(probe)
-	}
+// probe asks a target whether it takes a candidate, and what it has of it. It changes nothing.
+func (p *publisher) probe(ctx context.Context, run release.RunID, frozen *plan.Plan, c release.Candidate, t plan.Target) (probe Probe, err error) {
+	items, err := Select(c, t, p.openBlob)
 	if err != nil {
-		out.Fault, out.Reason = string(fault.Of(err)), err.Error()
+		return probe, err
 	}
-	return out
+	r := Release{Run: run, Project: frozen.Project, Commit: c.Commit, Branch: frozen.Change.Branch, Change: frozen.Change, Candidate: c, Items: items, plan: frozen}
+	err = p.within(ctx, r, t, func(ctx context.Context, target Target) error {
+		probe, err = ask(ctx, target, r)
+		return err
+	})
+	return probe, err
 }
 
-// probe asks a target what it has already of a release. It changes nothing.
-func (p *publisher) probe(ctx context.Context, r Release, t plan.Target) (Probe, error) {
+// ask asks a target what it has of a release, and where it lacks something whether it may be written.
+func ask(ctx context.Context, target Target, r Release) (Probe, error) {
+	probe, err := target.Probe(ctx, r)
+	if err == nil && probe.Present() < len(probe.Files) {
+		err = target.Access(ctx, r)
+	}
+	return probe, err
+}
+
+// within opens a target and asks it something that changes nothing, within a minute.
+func (p *publisher) within(ctx context.Context, r Release, t plan.Target, ask func(context.Context, Target) error) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
-	leave := p.lanes.enter(r.Project+" "+t.Name, string(r.Run)+" check", p.deps.Now())
-	if leave == nil {
-		return Probe{}, fault.New(fault.Transient, "cannot ask target %s now: other steps of it are under way", t.Name)
+	leave, err := p.lanes.wait(ctx, r.Project+" "+t.Name, string(r.Run)+" check", p.deps.Now)
+	if err != nil {
+		return fmt.Errorf("cannot ask target %s now: %w", t.Name, err)
 	}
 	defer leave()
 	target, err := Open(t, Setup{Temp: p.config.Temp, Root: p.config.Root, Now: p.deps.Now}, p.granted(r, t))
 	if err != nil {
-		return Probe{}, err
+		return err
 	}
-	probe, err := target.Probe(ctx, r)
+	err = ask(ctx, target)
 	if ctx.Err() != nil {
 		err = fault.As(fault.Transient, fmt.Errorf("target %s did not answer within %s: %w", t.Name, checkWithin, ctx.Err()))
 	}
-	return probe, err
+	return err
 }

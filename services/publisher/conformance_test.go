@@ -25,6 +25,7 @@ func rules() map[string]func(*testing.T, *world) {
 		"a conflict of one item leaves the others alone":    partConflict,
 		"a crash anywhere is resumed":                       crashes,
 		"a server that fails is understood":                 failures,
+		"who may not write learns it beforehand":            readOnly,
 		"a corrupted download is noticed":                   corrupted,
 		"nothing outside the candidate is published":        outsider,
 		"wrong bytes from the store are never published":    wrongBytes,
@@ -97,6 +98,35 @@ func again(t *testing.T, w *world) {
 		t.Fatalf("after all: %v, %v", probe, err)
 	}
 	once(t, w)
+}
+
+// readOnly is a server that answers questions and refuses what is sent. Asking whether it takes anything leaves nothing there.
+func readOnly(t *testing.T, w *world) {
+	r := candidate(t, w.release(t, "one"))
+	empty := Release{Run: r.Run, Project: r.Project, Commit: r.Commit, Branch: r.Branch}
+	for _, asked := range []Release{r, empty} {
+		check(t, w.open(t).Access(t.Context(), asked))
+	}
+	if seen := w.visible(t); len(seen) != 0 {
+		t.Fatalf("asking made visible: %v", seen)
+	}
+	if w.front == nil {
+		if left := glob(t, w.dir, ".new-*"); len(left) > 0 {
+			t.Fatalf("asking left %v", left)
+		}
+		return
+	}
+	w.front.set("read-only")
+	if _, err := w.open(t).Probe(t.Context(), r); err != nil {
+		t.Fatalf("reading is allowed, and the probe failed: %v", err)
+	}
+	if err := w.open(t).Access(t.Context(), r); !fault.Is(err, fault.Denied) {
+		t.Fatalf("writing is not allowed, and the answer was: %v", err)
+	}
+	w.front.set("429")
+	if err := w.open(t).Access(t.Context(), r); !fault.Is(err, fault.Transient) {
+		t.Fatalf("the server is busy, and the answer was: %v", err)
+	}
 }
 
 // state is everything that writing changes: the accepted writes of a server, files with their times of a directory.

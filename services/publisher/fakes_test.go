@@ -19,7 +19,7 @@ type faulty struct {
 	next http.Handler
 
 	mu       sync.Mutex
-	mode     string // "", "500", "429", "401", "403", "hang", "corrupt"
+	mode     string // "", "500", "429", "401", "403", "read-only", "hang", "corrupt"
 	wait     string // Retry-After of failures, in seconds
 	dieAfter int    // the n-th accepted write from now on is not answered: the connection dies; 0 never
 	accepted []string
@@ -72,6 +72,10 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", f.wait)
 		w.WriteHeader(map[string]int{"500": 500, "429": 429, "401": 401, "403": 403}[mode])
 		_, _ = fmt.Fprintf(w, "you sent %s", r.Header.Get("Authorization"))
+		return
+	}
+	if mode == "read-only" && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.WriteHeader(http.StatusForbidden)
 		return
 	}
 	f.pass(w, r, mode)
@@ -220,7 +224,11 @@ func (s *mavenHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		b, _ := io.ReadAll(r.Body)
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest) // it was cut off
+			return
+		}
 		w.WriteHeader(s.put(name, b))
 	case http.MethodGet:
 		b, ok := s.get(name)

@@ -16,12 +16,28 @@ import (
 // guarded stands before every target and holds law 6: what was tested is what is published. It refuses a release that
 // has anything outside its candidate, and gives the target readers that fail rather than end when the bytes are not
 // those of the digest.
-type guarded struct{ target Target }
+type guarded struct {
+	target Target
+	most   int64 // bytes of one file that the target takes; 0 is any
+}
+
+func (g guarded) Access(ctx context.Context, r Release) error {
+	if len(r.Items) == 0 {
+		return g.target.Access(ctx, r)
+	}
+	return admitted(ctx, r, g.target.Access)
+}
 
 func (g guarded) Probe(ctx context.Context, r Release) (Probe, error) {
 	r, err := admit(r)
 	if err != nil {
 		return Probe{}, err
+	}
+	for _, item := range r.Items {
+		if g.most > 0 && item.Artifact.Size > g.most {
+			return Probe{}, fault.New(fault.Invalid, "cannot publish %q: it has %d bytes, the target takes files of at most %d (option max_size)",
+				item.Artifact.Name, item.Artifact.Size, g.most)
+		}
 	}
 	return g.target.Probe(ctx, r)
 }

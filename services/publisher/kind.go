@@ -80,9 +80,13 @@ func Open(t plan.Target, setup Setup, secrets Secrets) (Target, error) {
 	if setup.Now == nil {
 		setup.Now = time.Now
 	}
+	most, err := setup.Options.size("max_size")
+	if err != nil {
+		return nil, err
+	}
 	target, err := kind.New(setup)
 	if err != nil {
 		return nil, err
 	}
-	return guarded{target}, nil
+	return guarded{target, most}, nil
 }

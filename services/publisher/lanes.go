@@ -1,9 +1,12 @@
 package publisher
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sluiceci/sluice/pkg/fault"
 )
 
 // lanes bound how many steps of one target are made at once, so that a registry that is slow holds up its own targets only,
@@ -44,6 +47,22 @@ func (l *lanes) enter(target, step string, now time.Time) (leave func()) {
 	u := &underway{step, now}
 	l.busy[target] = append(l.busy[target], u)
 	return func() { l.leave(target, u) }
+}
+
+// wait enters as soon as there is room, while ctx lasts.
+func (l *lanes) wait(ctx context.Context, target, step string, now func() time.Time) (leave func(), err error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if leave = l.enter(target, step, now()); leave != nil {
+			return leave, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, fault.New(fault.Transient, "other steps of the target are under way: %w", ctx.Err())
+		}
+	}
 }
 
 func (l *lanes) leave(target string, u *underway) {

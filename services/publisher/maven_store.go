@@ -27,6 +27,7 @@ type mavenStore interface {
 	stage(ctx context.Context, f mavenContent) error
 	put(ctx context.Context, name string, f mavenContent) error
 	lock(ctx context.Context) (unlock func(), err error)
+	writable(ctx context.Context, name string, size int64) error
 }
 
 // mavenContent is bytes whose sums are known; open may be called several times.
@@ -103,6 +104,8 @@ func (s mavenFolder) put(ctx context.Context, name string, f mavenContent) error
 	return s.folder.move(stagedPath(f), name)
 }
 
+func (s mavenFolder) writable(_ context.Context, _ string, size int64) error { return s.folder.writable(size) }
+
 func (s mavenFolder) lock(ctx context.Context) (func(), error) { return s.folder.lock(ctx) }
 
 // mavenServer is a repository behind HTTP PUT. It has no staging area.
@@ -135,3 +138,7 @@ func (s mavenServer) put(ctx context.Context, name string, f mavenContent) error
 }
 
 func (mavenServer) lock(context.Context) (func(), error) { return func() {}, nil }
+
+func (s mavenServer) writable(ctx context.Context, name string, _ int64) error {
+	return s.remote.mayWrite(ctx, s.remote.at(name))
+}

@@ -128,3 +128,34 @@ func (o Options) flag(name string) (bool, error) {
 	}
 	return yes, nil
 }
+
+// sizes are the units of sizes.
+func sizes() []struct {
+	unit  string
+	bytes int64
+} {
+	return []struct {
+		unit  string
+		bytes int64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"", 1}}
+}
+
+// size reads a number of bytes: "100MB", "1GiB"; 0 when it is not given.
+func (o Options) size(name string) (int64, error) {
+	text := strings.TrimSpace(o[name])
+	if text == "" {
+		return 0, nil
+	}
+	for _, s := range sizes() {
+		number, is := strings.CutSuffix(text, s.unit)
+		if !is {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		if err != nil || n <= 0 || n > (1<<62)/s.bytes {
+			break
+		}
+		return n * s.bytes, nil
+	}
+	return 0, fault.New(fault.Invalid, "cannot read option %q: found %q, expected a size such as \"100MB\" or \"1GiB\"", name, text)
+}

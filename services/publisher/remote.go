@@ -41,6 +41,7 @@ func remoteOptions(user string) []Option {
 		{Name: "username", Doc: "user of the registry; needs a password", Default: user},
 		{Name: "password", Doc: "name of the secret with the password or token: \"$NAME\"", Secret: true},
 		{Name: "timeout", Doc: "the longest that one request may take", Default: "10m"},
+		{Name: "max_size", Doc: "the largest file that the registry takes, such as \"100MB\"; by default any. Larger ones are refused before anything is committed"},
 		{Name: "plain_http", Doc: "\"true\" allows http to a host other than this machine"},
 	}
 }
@@ -66,7 +67,7 @@ func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: 5 * time.Second, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
 }

@@ -60,6 +60,8 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 		s.Routes = append(s.Routes, bus.Work("step", says, p.step,
 			bus.Key(kind.Name), bus.Workers(steps), bus.AckWait(config.AckWait), bus.Grace(10*time.Second)))
 	}
-	s.Routes = append(s.Routes, bus.Work("check", []event.Type{event.TypePublicationChecked}, p.check, bus.Workers(16), bus.AckWait(config.AckWait)))
+	says = []event.Type{event.TypePublicationChecked}
+	s.Routes = append(s.Routes, bus.Work("preflight", says, p.preflight, bus.Workers(16), bus.AckWait(config.AckWait)))
+	s.Routes = append(s.Routes, bus.Work("check", says, p.check, bus.Workers(16), bus.AckWait(config.AckWait)))
 	return s, nil
 }

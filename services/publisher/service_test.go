@@ -381,20 +381,24 @@ func TestATakenNameIsKnownBeforeTheTests(t *testing.T) {
 	h := newHouse(t)
 	taken := h.worlds[3]
 	check(t, publish(t, taken, candidate(t, taken.release(t, "other"))))
-	h.worlds[1].front.set("403")
+	h.worlds[1].front.set("read-only")
+	h.worlds[4].front.set("read-only")
 	h.start()
 	h.assemble("one")
-	seen := map[string]event.PublicationChecked{}
+	first, seen := map[string]event.PublicationChecked{}, map[string]event.PublicationChecked{}
 	h.facts(func(e event.Event) bool {
 		if p, ok := e.Data.(event.PublicationChecked); ok {
-			seen[p.Target] = p
+			map[bool]map[string]event.PublicationChecked{true: first, false: seen}[p.Planned][p.Target] = p
 		}
-		return len(seen) == len(h.worlds)
+		return len(seen) == len(h.worlds) && len(first) == len(h.worlds)
 	})
 	for i, w := range h.worlds {
-		want := map[int]string{1: "denied", 3: "conflict"}[i]
+		early, want := map[int]string{1: "denied"}[i], map[int]string{1: "denied", 3: "conflict", 4: "denied"}[i]
 		if got := seen[w.target.Name]; got.Fault != want || want == "" && len(got.Files) == 0 {
 			t.Errorf("%s (%s) was checked: %q %s, %d files; want %q", w.target.Name, w.name, got.Fault, got.Reason, len(got.Files), want)
+		}
+		if got := first[w.target.Name]; got.Fault != early {
+			t.Errorf("%s (%s) was checked when the run was planned: %q %s, want %q", w.target.Name, w.name, got.Fault, got.Reason, early)
 		}
 	}
 }

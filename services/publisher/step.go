@@ -60,7 +60,7 @@ func (p *publisher) tell(ctx context.Context, d *bus.Delivery[event.PublicationR
 	now := p.deps.Now()
 	err := d.Emit(ctx, event.PublicationDelayed{
 		Target: d.Data.Target, Kind: d.Data.Kind, State: d.Data.State, Round: d.Data.Round, Tried: n, Reason: cause.Error(),
-		Next: now.Add(bus.NextTry(cause, n)).UTC(), Until: d.Event.Stored.Add(p.config.Patience).UTC(),
+		Next: now.Add(bus.NextTry(cause, n)).UTC(), Until: d.Event.Stored.Add(p.config.Patience).UTC(), Since: d.Event.Stored.UTC(),
 	})
 	if err != nil {
 		p.deps.Log.Warn("cannot say what a publication waits for", "target", d.Data.Target, "err", err)

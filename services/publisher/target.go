@@ -15,6 +15,9 @@ import (
 // The same digest under the same name is success; another digest under the same name is fault.Conflict, found by the
 // earliest step that can see it, and nothing is replaced. What may succeed later is fault.Transient.
 type Target interface {
+	// Access asks whether the release may be written: are the credentials taken, may they write, is there room. Nothing stays of
+	// it. Before the run has built anything the release has no items.
+	Access(context.Context, Release) error
 	// Probe asks the target what it has already. It changes nothing.
 	Probe(context.Context, Release) (Probe, error)
 	// Stage does everything that users cannot see and that can be undone.

@@ -49,7 +49,7 @@ func (w *work) make(ctx context.Context) error {
 func (w *work) perform(ctx context.Context, target Target, r Release) error {
 	switch w.want.State {
 	case release.Probed:
-		probe, err := target.Probe(ctx, r)
+		probe, err := ask(ctx, target, r)
 		w.done.Files, w.done.Shared, w.done.Detail = published(probe), probe.Shared, probe.String()
 		return err
 	case release.Staged:

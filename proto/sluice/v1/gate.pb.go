@@ -837,7 +837,9 @@ type PublicationDelayed struct {
 	// It is tried again.
 	Next *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=next,proto3" json:"next,omitempty"`
 	// When it is given up.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=until,proto3" json:"until,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=until,proto3" json:"until,omitempty"`
+	// When the step was asked for.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -928,17 +930,27 @@ func (x *PublicationDelayed) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
-// PublicationChecked says what a target answered before it was asked to take anything: when the candidate was assembled, so
-// that a name that is taken is known before the tests have run. The gate does not wait for it.
+func (x *PublicationDelayed) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+// PublicationChecked says what a target answered before it was asked to take anything: when the run was planned, whether it
+// can be written; and when the candidate was assembled, whether its names are free. The gate does not wait for it, but stays
+// shut when a name is taken by other bytes.
 type PublicationChecked struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Target string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	Kind   string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Round  int32                  `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
 	// Kind of the error; empty when the target can take the candidate.
-	Fault         string           `protobuf:"bytes,4,opt,name=fault,proto3" json:"fault,omitempty"`
-	Reason        string           `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	Files         []*PublishedFile `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`
+	Fault  string           `protobuf:"bytes,4,opt,name=fault,proto3" json:"fault,omitempty"`
+	Reason string           `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	Files  []*PublishedFile `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`
+	// It was asked when the run was planned, before anything was built.
+	Planned       bool `protobuf:"varint,7,opt,name=planned,proto3" json:"planned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1015,6 +1027,13 @@ func (x *PublicationChecked) GetFiles() []*PublishedFile {
 	return nil
 }
 
+func (x *PublicationChecked) GetPlanned() bool {
+	if x != nil {
+		return x.Planned
+	}
+	return false
+}
+
 // PublishedFile is a file of a target.
 type PublishedFile struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1022,7 +1041,9 @@ type PublishedFile struct {
 	Digest string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
 	Url    string                 `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
 	// The same bytes were there already.
-	Present       bool `protobuf:"varint,4,opt,name=present,proto3" json:"present,omitempty"`
+	Present bool `protobuf:"varint,4,opt,name=present,proto3" json:"present,omitempty"`
+	// What a name that moves stood for before.
+	Before        string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,6 +1104,13 @@ func (x *PublishedFile) GetPresent() bool {
 		return x.Present
 	}
 	return false
+}
+
+func (x *PublishedFile) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
 }
 
 // PublicationFailed says that a step cannot be made and a person must decide.
@@ -1225,6 +1253,67 @@ func (x *PublicationRetryRequested) GetBy() string {
 	return ""
 }
 
+// PublicationUndoRequested asks to take back what a release that is not complete has made visible, where that can be taken back.
+type PublicationUndoRequested struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PublicationUndoRequested) Reset() {
+	*x = PublicationUndoRequested{}
+	mi := &file_sluice_v1_gate_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PublicationUndoRequested) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PublicationUndoRequested) ProtoMessage() {}
+
+func (x *PublicationUndoRequested) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_gate_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PublicationUndoRequested.ProtoReflect.Descriptor instead.
+func (*PublicationUndoRequested) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PublicationUndoRequested) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *PublicationUndoRequested) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *PublicationUndoRequested) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // ReleasePublished says that every target has the candidate, downloaded and compared.
 type ReleasePublished struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1237,7 +1326,7 @@ type ReleasePublished struct {
 
 func (x *ReleasePublished) Reset() {
 	*x = ReleasePublished{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[16]
+	mi := &file_sluice_v1_gate_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1338,7 @@ func (x *ReleasePublished) String() string {
 func (*ReleasePublished) ProtoMessage() {}
 
 func (x *ReleasePublished) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[16]
+	mi := &file_sluice_v1_gate_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1351,7 @@ func (x *ReleasePublished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePublished.ProtoReflect.Descriptor instead.
 func (*ReleasePublished) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{16}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReleasePublished) GetRound() int32 {
@@ -1297,7 +1386,7 @@ type ReleaseFailed struct {
 
 func (x *ReleaseFailed) Reset() {
 	*x = ReleaseFailed{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[17]
+	mi := &file_sluice_v1_gate_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1398,7 @@ func (x *ReleaseFailed) String() string {
 func (*ReleaseFailed) ProtoMessage() {}
 
 func (x *ReleaseFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[17]
+	mi := &file_sluice_v1_gate_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1411,7 @@ func (x *ReleaseFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseFailed.ProtoReflect.Descriptor instead.
 func (*ReleaseFailed) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{17}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReleaseFailed) GetRound() int32 {
@@ -1358,7 +1447,7 @@ type ArtifactExported struct {
 
 func (x *ArtifactExported) Reset() {
 	*x = ArtifactExported{}
-	mi := &file_sluice_v1_gate_proto_msgTypes[18]
+	mi := &file_sluice_v1_gate_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1459,7 @@ func (x *ArtifactExported) String() string {
 func (*ArtifactExported) ProtoMessage() {}
 
 func (x *ArtifactExported) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_gate_proto_msgTypes[18]
+	mi := &file_sluice_v1_gate_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1472,7 @@ func (x *ArtifactExported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactExported.ProtoReflect.Descriptor instead.
 func (*ArtifactExported) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{18}
+	return file_sluice_v1_gate_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ArtifactExported) GetDestination() string {
@@ -1503,7 +1592,7 @@ const file_sluice_v1_gate_proto_rawDesc = "" +
 	"\x05round\x18\x04 \x01(\x05R\x05round\x12.\n" +
 	"\x05files\x18\x05 \x03(\v2\x18.sluice.v1.PublishedFileR\x05files\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x16\n" +
-	"\x06shared\x18\a \x03(\tR\x06shared\"\xfc\x01\n" +
+	"\x06shared\x18\a \x03(\tR\x06shared\"\xae\x02\n" +
 	"\x12PublicationDelayed\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -1512,19 +1601,22 @@ const file_sluice_v1_gate_proto_rawDesc = "" +
 	"\x05tried\x18\x05 \x01(\x05R\x05tried\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12.\n" +
 	"\x04next\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x04next\x120\n" +
-	"\x05until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xb4\x01\n" +
+	"\x05until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x120\n" +
+	"\x05since\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xce\x01\n" +
 	"\x12PublicationChecked\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05round\x18\x03 \x01(\x05R\x05round\x12\x14\n" +
 	"\x05fault\x18\x04 \x01(\tR\x05fault\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12.\n" +
-	"\x05files\x18\x06 \x03(\v2\x18.sluice.v1.PublishedFileR\x05files\"g\n" +
+	"\x05files\x18\x06 \x03(\v2\x18.sluice.v1.PublishedFileR\x05files\x12\x18\n" +
+	"\aplanned\x18\a \x01(\bR\aplanned\"\x7f\n" +
 	"\rPublishedFile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x10\n" +
 	"\x03url\x18\x03 \x01(\tR\x03url\x12\x18\n" +
-	"\apresent\x18\x04 \x01(\bR\apresent\"\x99\x01\n" +
+	"\apresent\x18\x04 \x01(\bR\apresent\x12\x16\n" +
+	"\x06before\x18\x05 \x01(\tR\x06before\"\x99\x01\n" +
 	"\x11PublicationFailed\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -1534,7 +1626,11 @@ const file_sluice_v1_gate_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\"E\n" +
 	"\x19PublicationRetryRequested\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"w\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\\\n" +
+	"\x18PublicationUndoRequested\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\tR\arequest\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"w\n" +
 	"\x10ReleasePublished\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x05R\x05round\x12\x1c\n" +
 	"\tcandidate\x18\x02 \x01(\tR\tcandidate\x12/\n" +
@@ -1563,7 +1659,7 @@ func file_sluice_v1_gate_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_gate_proto_rawDescData
 }
 
-var file_sluice_v1_gate_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_sluice_v1_gate_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_sluice_v1_gate_proto_goTypes = []any{
 	(*Condition)(nil),                 // 0: sluice.v1.Condition
 	(*CandidateAssembled)(nil),        // 1: sluice.v1.CandidateAssembled
@@ -1581,25 +1677,27 @@ var file_sluice_v1_gate_proto_goTypes = []any{
 	(*PublishedFile)(nil),             // 13: sluice.v1.PublishedFile
 	(*PublicationFailed)(nil),         // 14: sluice.v1.PublicationFailed
 	(*PublicationRetryRequested)(nil), // 15: sluice.v1.PublicationRetryRequested
-	(*ReleasePublished)(nil),          // 16: sluice.v1.ReleasePublished
-	(*ReleaseFailed)(nil),             // 17: sluice.v1.ReleaseFailed
-	(*ArtifactExported)(nil),          // 18: sluice.v1.ArtifactExported
-	(*timestamppb.Timestamp)(nil),     // 19: google.protobuf.Timestamp
-	(*TargetName)(nil),                // 20: sluice.v1.TargetName
+	(*PublicationUndoRequested)(nil),  // 16: sluice.v1.PublicationUndoRequested
+	(*ReleasePublished)(nil),          // 17: sluice.v1.ReleasePublished
+	(*ReleaseFailed)(nil),             // 18: sluice.v1.ReleaseFailed
+	(*ArtifactExported)(nil),          // 19: sluice.v1.ArtifactExported
+	(*timestamppb.Timestamp)(nil),     // 20: google.protobuf.Timestamp
+	(*TargetName)(nil),                // 21: sluice.v1.TargetName
 }
 var file_sluice_v1_gate_proto_depIdxs = []int32{
 	0,  // 0: sluice.v1.GateOpened.conditions:type_name -> sluice.v1.Condition
 	0,  // 1: sluice.v1.GateClosed.conditions:type_name -> sluice.v1.Condition
 	13, // 2: sluice.v1.PublicationAdvanced.files:type_name -> sluice.v1.PublishedFile
-	19, // 3: sluice.v1.PublicationDelayed.next:type_name -> google.protobuf.Timestamp
-	19, // 4: sluice.v1.PublicationDelayed.until:type_name -> google.protobuf.Timestamp
-	13, // 5: sluice.v1.PublicationChecked.files:type_name -> sluice.v1.PublishedFile
-	20, // 6: sluice.v1.ReleasePublished.targets:type_name -> sluice.v1.TargetName
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	20, // 3: sluice.v1.PublicationDelayed.next:type_name -> google.protobuf.Timestamp
+	20, // 4: sluice.v1.PublicationDelayed.until:type_name -> google.protobuf.Timestamp
+	20, // 5: sluice.v1.PublicationDelayed.since:type_name -> google.protobuf.Timestamp
+	13, // 6: sluice.v1.PublicationChecked.files:type_name -> sluice.v1.PublishedFile
+	21, // 7: sluice.v1.ReleasePublished.targets:type_name -> sluice.v1.TargetName
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_gate_proto_init() }
@@ -1614,7 +1712,7 @@ func file_sluice_v1_gate_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_gate_proto_rawDesc), len(file_sluice_v1_gate_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

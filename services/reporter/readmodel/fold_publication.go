@@ -32,7 +32,12 @@ func (b *batch) publicationDelayed(e event.Event, p event.PublicationDelayed) {
 // publicationChecked notes what a target said before the gate opened.
 func (b *batch) publicationChecked(e event.Event, p event.PublicationChecked) {
 	note := "it was asked beforehand and can take the candidate"
-	if p.Fault != "" {
+	switch {
+	case p.Planned && p.Fault != "":
+		note = "it was asked when the run was planned and cannot be written: " + p.Reason
+	case p.Planned:
+		note = "it was asked when the run was planned and can be written"
+	case p.Fault != "":
 		note = "it was asked beforehand and cannot take the candidate: " + p.Reason
 	}
 	b.publication(e, p.Target, release.Probed, p.Kind, p.Round).put("detail", note)

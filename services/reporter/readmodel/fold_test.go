@@ -33,6 +33,7 @@ func asked() []event.Event {
 		event.GateHeld{Request: "r3", By: "ines", Reason: "the index is being moved"},
 		event.GateResumed{Request: "r4", By: "ines"},
 		event.PublicationRetryRequested{Request: "r5", By: "ada"},
+		event.PublicationUndoRequested{Request: "u1", By: "ann", Reason: "it installs the wrong things"},
 		event.PublicationDelayed{Target: "pypi", Kind: "pypi", State: release.Verified, Tried: 6, Reason: "pypi does not list it yet", Next: storyTime(), Until: storyTime()},
 		event.PublicationChecked{Target: "pypi", Kind: "pypi", Fault: "conflict", Reason: "the version is taken"},
 		event.PoolDrainRequested{Request: "r6", Pool: "arm", By: "ines", Reason: "new kernel"},

@@ -23,7 +23,7 @@ func sentence(e event.Event) (string, Tone) {
 		event.TaskConcluded, event.TaskCancelRequested:
 		return taskLine(p)
 	case event.PublicationRequested, event.PublicationAdvanced, event.PublicationDelayed, event.PublicationChecked,
-		event.PublicationFailed, event.PublicationRetryRequested,
+		event.PublicationFailed, event.PublicationRetryRequested, event.PublicationUndoRequested,
 		event.ReleasePublished, event.ReleaseFailed, event.ArtifactExported:
 		return releaseLine(p)
 	case event.CandidateAssembled, event.CandidateRejected, event.GateOpened, event.GateClosed, event.GateApproved,
@@ -176,6 +176,12 @@ func releaseLine(p event.Payload) (string, Tone) {
 	case event.PublicationDelayed:
 		return because(fmt.Sprintf("target %s is not %s yet, tried %s", p.Target, p.State, count(int(p.Tried), "time")), p.Reason), Warn
 	case event.PublicationChecked:
+		if p.Planned && p.Fault != "" {
+			return because(fmt.Sprintf("target %s cannot be written", p.Target), p.Reason), Warn
+		}
+		if p.Planned {
+			return fmt.Sprintf("target %s can be written", p.Target), Plain
+		}
 		if p.Fault != "" {
 			return because(fmt.Sprintf("target %s cannot take the candidate", p.Target), p.Reason), Warn
 		}
@@ -184,6 +190,8 @@ func releaseLine(p event.Payload) (string, Tone) {
 		return because(fmt.Sprintf("target %s could not be %s", p.Target, p.State), p.Reason), Bad
 	case event.PublicationRetryRequested:
 		return cmp.Or(p.By, "somebody") + " asked the failed targets to go on", Warn
+	case event.PublicationUndoRequested:
+		return because(cmp.Or(p.By, "somebody")+" asked to take back what is visible", p.Reason), Warn
 	case event.ReleasePublished:
 		return fmt.Sprintf("release published and verified on %s", count(len(p.Targets), "target")), Good
 	case event.ReleaseFailed:
