@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluiceci/sluice/pkg/client"
+	"github.com/sluiceci/sluice/pkg/client/view"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // actCommands change something. Each needs a token, and each is a fact once it returns.
 func actCommands() []*cobra.Command {
 	return []*cobra.Command{
-		triggerCommand(), cancelCommand(), retryCommand(), permitCommand(), approveCommand(), holdCommand(), drainCommand(),
+		triggerCommand(), cancelCommand(), retryCommand(), permitCommand(), approveCommand(), holdCommand(), undoCommand(), publishCommand(), drainCommand(),
 	}
 }
 
@@ -88,14 +89,19 @@ func (s *session) said(answer any, format string, args ...any) error {
 
 func cancelCommand() *cobra.Command {
 	var reason string
+	var now bool
 	c := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "Cancel a run: stop its tasks, start none, begin no further commit to a target",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Long: "Cancel a run: stop its tasks, start none, begin no further commit to a target. A commit that is under way finishes, so\n" +
+			"that the target has all of the release or nothing. With --now, the emergency stop, that commit is interrupted too, and a\n" +
+			"part may stay visible. sluice undo takes back what can be taken back.",
+		Args: arguments(cobra.ExactArgs(1)),
 	}
 	c.Flags().StringVar(&reason, "reason", "", "reason to record")
+	c.Flags().BoolVar(&now, "now", false, "emergency stop: interrupt a commit to a target")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
-		return s.act(ctx, args[0], "cancel", client.Act{Reason: reason}, "Run %s is being cancelled.")
+		return s.act(ctx, args[0], "cancel", client.Act{Reason: reason, Now: now}, "Run %s is being cancelled.")
 	})
 }
 
@@ -230,10 +236,11 @@ func holdCommand() *cobra.Command {
 		Use:   "hold RUN",
 		Short: "Keep the gate of a run from opening, or a release from going on",
 		Long: "Keep the gate of a run from opening. When it has opened, no commit to a target begins until --resume; what was\n" +
-			"published by then stays. With --before only the commit to that target waits, and those that come after it.",
+			"published by then stays. With --before only the commit to that target waits, and those that come after it; --before\n" +
+			"irreversible waits before the first commit that cannot be undone.",
 		Args: arguments(cobra.ExactArgs(1)),
 	}
-	c.Flags().StringVar(&before, "before", "", "hold the release only before its commit to this target")
+	c.Flags().StringVar(&before, "before", "", "hold only the commit to this target, or \"irreversible\"")
 	c.Flags().StringVar(&reason, "reason", "", "reason to record")
 	c.Flags().BoolVar(&resume, "resume", false, "lift every hold")
 	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
@@ -241,6 +248,65 @@ func holdCommand() *cobra.Command {
 			return s.act(ctx, args[0], "resume", client.Act{Reason: reason}, "Run %s is held no more.")
 		}
 		return s.act(ctx, args[0], "hold", client.Act{Reason: reason, Before: before}, "Run %s is held.")
+	})
+}
+
+func undoCommand() *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use:   "undo RUN",
+		Short: "Undo the commits of an incomplete release where they can be undone",
+		Long: "Undo the commits of an incomplete release where they can be undone: files leave a static index, tags name again what\n" +
+			"they named before. It stops the release and interrupts a commit that is under way. What cannot be undone stays; the run\n" +
+			"lists it. sluice retry RUN publishes again.",
+		Args: arguments(cobra.ExactArgs(1)),
+	}
+	c.Flags().StringVar(&reason, "reason", "", "reason to record (required)")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if strings.TrimSpace(reason) == "" {
+			return usage("--reason is missing: say why, for those who look at the run")
+		}
+		return nil
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		return s.act(ctx, args[0], "undo", client.Act{Reason: reason}, "What run %s has made visible is being taken back, where that is possible.")
+	})
+}
+
+func publishCommand() *cobra.Command {
+	var dry bool
+	c := &cobra.Command{
+		Use:   "publish --dry-run RUN",
+		Short: "Show what publishing a run would do now; exit 1 if it would fail",
+		Long: "Ask every target of a run whether the credentials may write, which names are free, what is there already, and which tags\n" +
+			"would move. Nothing is published: only an open gate publishes.",
+		Args: arguments(cobra.ExactArgs(1)),
+	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "publish nothing (required)")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if !dry {
+			return usage("--dry-run is missing: a run is published when its gate opens, and by nothing else")
+		}
+		return nil
+	}
+	return clientCommand(c, func(ctx context.Context, s *session, args []string) error {
+		run, err := s.Resolve(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		r, err := s.Rehearse(ctx, run)
+		if err != nil {
+			return err
+		}
+		if s.json {
+			err = printJSON(s.out, r)
+		} else {
+			err = view.Rehearsal(s.out, s.style, r)
+		}
+		if err != nil || r.OK() {
+			return err
+		}
+		return exitWith(1, nil)
 	})
 }
 

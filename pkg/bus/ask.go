@@ -67,12 +67,17 @@ func respond[Q, A any](ctx context.Context, body []byte, answer func(context.Con
 
 // Ask asks whichever service answers a topic, within five seconds.
 func Ask[Q, A any](ctx context.Context, b *Bus, topic string, question Q) (A, error) {
+	return AskFor[Q, A](ctx, b, topic, question, 5*time.Second)
+}
+
+// AskFor asks whichever service answers a topic, and waits for a given time: some answers are long in the making.
+func AskFor[Q, A any](ctx context.Context, b *Bus, topic string, question Q, patience time.Duration) (A, error) {
 	var a A
 	body, err := json.Marshal(question)
 	if err != nil {
 		return a, fault.New(fault.Invalid, "cannot ask %s: %w", topic, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	reply, err := b.conn.RequestWithContext(ctx, "sluice.ask."+topic, body)
 	if err != nil {

@@ -41,10 +41,11 @@ type Act struct {
 	Tasks  []release.TaskID `json:"tasks,omitempty"`
 	Before string           `json:"before,omitempty"` // hold: only the commit to this target
 	All    bool             `json:"all,omitempty"`    // retry: of the whole run, as a new run on the same plan
+	Now    bool             `json:"now,omitempty"`    // cancel: commits under way are broken off
 	Key    string           `json:"-"`                // the same key again does nothing new; one is made when it is empty
 }
 
-// Act does something to a run: "cancel", "retry", "approve", "hold" or "resume".
+// Act does something to a run: "cancel", "retry", "approve", "hold", "resume" or "undo".
 func (c *Client) Act(ctx context.Context, run release.RunID, verb string, a Act) (Done, error) {
 	return c.act(ctx, a.Key, a, "runs", string(run), verb)
 }

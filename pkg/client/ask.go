@@ -22,6 +22,11 @@ func (c *Client) Why(ctx context.Context, run release.RunID, task release.TaskID
 	return get[Why](ctx, c, query, "runs", string(run), "why")
 }
 
+// Rehearse asks every target of a run what it would be asked in a publication. Nothing is published.
+func (c *Client) Rehearse(ctx context.Context, run release.RunID) (Rehearsal, error) {
+	return askWithin[Rehearsal](ctx, c, call{method: http.MethodGet, path: []string{"runs", string(run), "publication"}}, longTimeout)
+}
+
 // Artifacts lists the artifacts of a run, or of one task.
 func (c *Client) Artifacts(ctx context.Context, run release.RunID, task release.TaskID) ([]Artifact, error) {
 	query := url.Values{}

@@ -14,6 +14,7 @@ import (
 
 const (
 	answerTimeout = 30 * time.Second // for an answer that is no stream
+	longTimeout   = 90 * time.Second // for one that is long in the making: others are asked for it
 	maxAnswer     = 64 << 20         // bytes of an answer that is read whole
 )
 
@@ -31,7 +32,7 @@ func New(at Connection) (*Client, error) {
 		return nil, err
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = answerTimeout
+	transport.ResponseHeaderTimeout = longTimeout
 	return &Client{base: base, token: at.Token, http: &http.Client{Transport: transport, CheckRedirect: sameHost}}, nil
 }
 
@@ -118,8 +119,12 @@ func (c *Client) head(req *http.Request, in call) {
 
 // ask makes a request and decodes its answer.
 func ask[A any](ctx context.Context, c *Client, in call) (A, error) {
+	return askWithin[A](ctx, c, in, answerTimeout)
+}
+
+func askWithin[A any](ctx context.Context, c *Client, in call, patience time.Duration) (A, error) {
 	var a A
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answer, err := c.send(ctx, in)
 	if err != nil {

@@ -46,6 +46,10 @@ type Publishing struct {
 	Reason string                   `json:"reason"`          // what it waits for, or why it cannot go on
 	Since  time.Time                `json:"since,omitzero"`
 	Broken bool                     `json:"broken,omitempty"` // it goes on when somebody asks for it
+	Error  string                   `json:"error,omitempty"`  // the last, of a step that is tried again
+	Tried  int32                    `json:"tried,omitempty"`  // how often
+	Next   time.Time                `json:"next,omitzero"`    // it is tried again
+	Until  time.Time                `json:"until,omitzero"`   // when it is given up
 }
 
 // Holder is a task that has what another waits for.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -95,4 +96,18 @@ type Artifact struct {
 	Directory bool              `json:"directory,omitempty"`
 	Stamped   bool              `json:"stamped,omitempty"`
 	Matrix    map[string]string `json:"matrix,omitempty"`
+}
+
+// Rehearsal is what a publication of a run would do now, in the order of its commits.
+type Rehearsal struct {
+	Run       release.RunID              `json:"run"`
+	Candidate release.Digest             `json:"candidate"`
+	Refused   string                     `json:"refused,omitempty"` // why nothing would be published
+	Targets   []event.PublicationChecked `json:"targets"`
+}
+
+// OK reports whether everything would be published.
+func (r Rehearsal) OK() bool {
+	bad := func(t event.PublicationChecked) bool { return t.Fault != "" }
+	return r.Refused == "" && !slices.ContainsFunc(r.Targets, bad)
 }

@@ -76,6 +76,7 @@ type RunCancelRequested struct {
 	Request string `json:"request,omitempty"`
 	By      string `json:"by,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+	Now     bool   `json:"now,omitempty"` // a commit to a target that is under way is broken off too
 }
 
 // RunRetryRequested asks for tasks to be tried again, on the frozen plan. No tasks means all that did not succeed.

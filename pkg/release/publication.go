@@ -11,7 +11,11 @@ const (
 	Committed PublicationState = "committed" // users can see it
 	Verified  PublicationState = "verified"  // downloaded again, digests equal
 	Broken    PublicationState = "failed"    // a person must decide
+	Undone    PublicationState = "undone"    // what users could see was taken back
 )
+
+// Irreversible stands for every target whose commits cannot be undone, where a hold names the target that it is for.
+const Irreversible = "irreversible"
 
 // PublicationStates lists the states of a publication that goes well, in order.
 func PublicationStates() []PublicationState {

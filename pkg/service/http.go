@@ -25,13 +25,17 @@ func Handler(b *bus.Bus, gatherer prometheus.Gatherer, health *Health, gate *acc
 	metrics := promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	mux.Handle("GET /metrics", gate.Protect(access.Whole(access.Viewer), metrics))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
-		problems := health.Problems()
-		if len(problems) > 0 && !sees(gate, r) {
+		problems, waiting := health.Problems(), waits(services)
+		state := map[string]any{"problems": problems, "waits": len(waiting)}
+		switch seen := len(problems)+len(waiting) > 0 && sees(gate, r); {
+		case seen && len(waiting) > 0:
+			state["waiting"] = waiting
+		case !seen:
 			for part := range problems {
 				problems[part] = hidden
 			}
 		}
-		answer(w, len(problems) == 0, map[string]any{"problems": problems})
+		answer(w, len(problems) == 0, state)
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
@@ -59,6 +63,17 @@ func sees(gate *access.Gate, r *http.Request) bool {
 	ctx, cancel := context.WithTimeout(r.Context(), seesWithin)
 	defer cancel()
 	return gate.Sees(r.WithContext(ctx))
+}
+
+// waits collects what waits in all services of the process. Waiting is no fault: the process works.
+func waits(services []Service) []string {
+	out := []string{}
+	for _, s := range services {
+		if s.Waits != nil {
+			out = append(out, s.Waits()...)
+		}
+	}
+	return out
 }
 
 func answer(w http.ResponseWriter, ok bool, state map[string]any) {

@@ -28,15 +28,16 @@ type Service struct {
 	Loops  []Loop
 	HTTP   []Endpoint
 
-	Pool     string       // of an executor: it is a part of its identity, and of all that it says
-	Reads    []event.Type // facts that it looks up, beside what it hears and says
-	Follows  []event.Type // facts that a route reads in their order, beside what it hears
-	Asks     []string     // topics that it asks others about
-	Answers  []string     // topics that it answers
-	ReadLogs bool         // it reads what tasks print
-	Stores   bool         // it writes blobs
-	Operates bool         // it looks at the streams, and replays dead letters
-	Bus      *bus.Bus     // its own connection; that of the process when nil
+	Pool     string          // of an executor: it is a part of its identity, and of all that it says
+	Reads    []event.Type    // facts that it looks up, beside what it hears and says
+	Follows  []event.Type    // facts that a route reads in their order, beside what it hears
+	Asks     []string        // topics that it asks others about
+	Answers  []string        // topics that it answers
+	ReadLogs bool            // it reads what tasks print
+	Stores   bool            // it writes blobs
+	Waits    func() []string // what of its work waits, and for what, for /healthz; nil when nothing can
+	Operates bool            // it looks at the streams, and replays dead letters
+	Bus      *bus.Bus        // its own connection; that of the process when nil
 }
 
 // Loop is work that no single event starts: following a stream, polling a forge, beating a heart. It runs until ctx

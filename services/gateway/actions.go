@@ -42,6 +42,7 @@ type body struct {
 	All        bool              `json:"all"` // of a run: what succeeded too
 	Resume     bool              `json:"resume"`
 	Before     string            `json:"before"` // a target: only its commit is held
+	Now        bool              `json:"now"`    // cancel: commits under way are broken off
 	limited
 	tested
 	searched
@@ -110,8 +111,9 @@ func (g *gateway) actions() []action {
 	return []action{
 		{"POST /api/v1/runs", access.Any(access.Developer), g.trigger},
 		{"POST /api/v1/runs/{run}/cancel", access.To(access.Developer), g.onRun(func(r request) event.Payload {
-			return event.RunCancelRequested{Request: r.id, By: r.by, Reason: r.body.Reason}
+			return event.RunCancelRequested{Request: r.id, By: r.by, Reason: r.body.Reason, Now: r.body.Now}
 		})},
+		{"POST /api/v1/runs/{run}/undo", access.To(access.Maintainer), g.undo},
 		{"POST /api/v1/runs/{run}/retry", access.To(access.Developer), g.retry},
 		{"POST /api/v1/runs/{run}/approve", access.To(access.Maintainer), g.approve},
 		{"POST /api/v1/runs/{run}/environments/{environment}/approve", access.To(access.Viewer), g.approveEnvironment},

@@ -78,13 +78,42 @@ func (g *gateway) targeted(ctx context.Context, run release.RunID, name string) 
 		return err
 	}
 	planned, _ := e.Data.(event.RunPlanned)
+	if name == release.Irreversible && len(planned.Targets) > 0 {
+		return nil
+	}
 	names := make([]string, 0, len(planned.Targets))
 	for _, t := range planned.Targets {
 		if names = append(names, t.Name); t.Name == name {
 			return nil
 		}
 	}
-	return fault.New(fault.Invalid, "cannot hold run %s before target %q: its targets are %s", run, name, strings.Join(names, ", "))
+	return fault.New(fault.Invalid, "cannot hold run %s before target %q: its targets are %s; or say %q", run, name, strings.Join(names, ", "), release.Irreversible)
+}
+
+// undo takes back what a release that is not complete has made visible. What everybody has is not taken back: the next version is.
+func (g *gateway) undo(ctx context.Context, r request) (done, error) {
+	run, err := g.run(ctx, r)
+	if err != nil {
+		return done{}, err
+	}
+	if strings.TrimSpace(r.body.Reason) == "" {
+		return done{}, fault.New(fault.Invalid, "cannot undo the release of run %s without a reason: say why, for those who look at it", run)
+	}
+	published, err := g.said(ctx, run, event.TypeReleasePublished)
+	if err != nil {
+		return done{}, err
+	}
+	opened, err := g.said(ctx, run, event.TypeGateOpened)
+	switch {
+	case err != nil:
+		return done{}, err
+	case published:
+		return done{}, fault.New(fault.Conflict, "cannot undo the release of run %s: it is published; release a newer version", run)
+	case !opened:
+		return done{}, fault.New(fault.Conflict, "cannot undo the release of run %s: its gate has not opened, and nothing is visible", run)
+	}
+	id, err := g.say(ctx, run, event.PublicationUndoRequested{Request: r.id, By: r.by, Reason: r.body.Reason})
+	return done{Run: run, Event: id}, err
 }
 
 // approve says that a person approves the candidate that there is now. Another candidate needs another approval.

@@ -105,7 +105,7 @@ func (g *gateway) edge() service.Loop {
 	return service.Loop{Name: "http", Says: []event.Type{
 		event.TypeEnvironmentApproved,
 		event.TypeChangeReceived, event.TypeRunCancelRequested, event.TypeRunRetryRequested, event.TypeGateApproved, event.TypeRunPermitted,
-		event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypePoolDrainRequested,
+		event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypePublicationUndoRequested, event.TypePoolDrainRequested,
 		event.TypeLimitSet,
 		event.TypeCommentReceived, event.TypePlaceDrainRequested, event.TypePlaceChanged, event.TypeTestMoved, event.TypeBisectRequested,
 		event.TypeBisectEnded, event.TypeTokenCreated, event.TypeTokenRevoked, event.TypeTokenUsed, event.TypeDeadLetterReplayed,

@@ -1,7 +1,10 @@
 package publisher
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,7 +95,7 @@ func (p *publisher) current(ctx context.Context, run release.RunID) error {
 	defer cancel()
 	subjects := []string{event.TypePublicationRequested.Filter(), event.TypePublicationAdvanced.Filter()}
 	for _, t := range []event.Type{
-		event.TypeRunCancelRequested, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested,
+		event.TypeRunCancelRequested, event.TypeGateHeld, event.TypeGateResumed, event.TypePublicationRetryRequested, event.TypePublicationUndoRequested,
 		event.TypePublicationFailed, event.TypeReleaseFailed,
 	} {
 		subjects = append(subjects, t.FilterRun(run))
@@ -123,4 +126,87 @@ func (b *book) repeated(run release.RunID, p event.PublicationRequested) bool {
 	defer b.mu.Unlock()
 	s := b.all.of[run]
 	return s != nil && !s.target(p.Target, p.Kind).done[attempt{release.Committed, p.Round}]
+}
+
+// had is what the names of a target stood for before a run was committed to it.
+func (b *book) had(run release.RunID, p event.PublicationRequested) map[string]release.Digest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.had(run, b.all.of[run].target(p.Target, p.Kind))
+}
+
+// stopped waits until somebody stops a release, and ends the commit that is under way.
+func (b *book) stopped(ctx context.Context, run release.RunID, stop context.CancelCauseFunc) {
+	for {
+		b.mu.Lock()
+		why, more := "", b.more
+		if s := b.all.of[run]; s != nil {
+			why = s.orders.broken()
+		}
+		b.mu.Unlock()
+		if why != "" {
+			stop(&stoppedError{why})
+			return
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// delayed notes that a step is to be tried again, each time: the facts tell of some of the tries.
+func (b *book) delayed(run release.RunID, p event.PublicationDelayed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.all.of[run]; s != nil && !s.published {
+		s.target(p.Target, p.Kind).wait(p)
+	}
+}
+
+// standings are how the targets of a run are, now.
+func (b *book) standings(run release.RunID, now time.Time) []standing {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.all.of[run]
+	if s == nil {
+		return nil
+	}
+	b.all.waits(run, s, now)
+	return s.standings(run)
+}
+
+// waiting lists the publications that wait for something.
+func (b *book) waiting(now time.Time) (out []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, run := range slices.Sorted(maps.Keys(b.all.of)) {
+		s := b.all.of[run]
+		if s.over() {
+			continue
+		}
+		b.all.waits(run, s, now)
+		for _, one := range s.standings(run) {
+			if one.waits {
+				out = append(out, "run "+string(run)+", "+one.String())
+			}
+		}
+	}
+	return out
+}
+
+// refuses is why nothing of a run would be published now, or "".
+func (b *book) refuses(run release.RunID) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.all.of[run]
+	switch {
+	case s == nil || s.planned == nil || s.published:
+		return ""
+	case s.opened == nil:
+		return cmp.Or(s.orders.stopped(), "the gate has not opened")
+	default:
+		return cmp.Or(s.orders.stopped(), s.forbidden())
+	}
 }

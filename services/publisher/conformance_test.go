@@ -26,6 +26,7 @@ func rules() map[string]func(*testing.T, *world) {
 		"a crash anywhere is resumed":                       crashes,
 		"a server that fails is understood":                 failures,
 		"who may not write learns it beforehand":            readOnly,
+		"what was committed can be undone, or nobody says":  undone,
 		"a corrupted download is noticed":                   corrupted,
 		"nothing outside the candidate is published":        outsider,
 		"wrong bytes from the store are never published":    wrongBytes,

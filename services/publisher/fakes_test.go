@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // faulty stands before a server and misbehaves as told. It counts the writes that the server accepted.
@@ -24,12 +25,23 @@ type faulty struct {
 	dieAfter int    // the n-th accepted write from now on is not answered: the connection dies; 0 never
 	accepted []string
 	stop     chan struct{}
+	hanging  chan struct{} // closed when a write hangs
+}
+
+// awaitHanging waits until a write hangs.
+func (f *faulty) awaitHanging(t *testing.T) {
+	t.Helper()
+	select {
+	case <-f.hanging:
+	case <-time.After(time.Minute):
+		t.Fatal("no upload came")
+	}
 }
 
 // serveFaulty starts a server on loopback behind a faulty front.
 func serveFaulty(t *testing.T, next http.Handler) (*faulty, string) {
 	t.Helper()
-	f := &faulty{next: next, wait: "7", stop: make(chan struct{})}
+	f := &faulty{next: next, wait: "7", stop: make(chan struct{}), hanging: make(chan struct{})}
 	server := httptest.NewServer(f)
 	t.Cleanup(func() {
 		close(f.stop)
@@ -72,6 +84,14 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", f.wait)
 		w.WriteHeader(map[string]int{"500": 500, "429": 429, "401": 401, "403": 403}[mode])
 		_, _ = fmt.Fprintf(w, "you sent %s", r.Header.Get("Authorization"))
+		return
+	}
+	if mode == "hang-writes" && r.Method == http.MethodPost && r.ContentLength > 1000 {
+		close(f.hanging)
+		select {
+		case <-f.stop:
+		case <-r.Context().Done():
+		}
 		return
 	}
 	if mode == "read-only" && r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -51,6 +51,14 @@ func (g guarded) Verify(ctx context.Context, r Release) error {
 	return admitted(ctx, r, g.target.Verify)
 }
 
+func (g guarded) Undo(ctx context.Context, r Release) error {
+	can, is := g.target.(undoer)
+	if !is {
+		return fault.New(fault.Invalid, "cannot undo the commit: a target of this kind cannot take back what users see")
+	}
+	return admitted(ctx, r, can.Undo)
+}
+
 func admitted(ctx context.Context, r Release, step func(context.Context, Release) error) error {
 	r, err := admit(r)
 	if err != nil {

@@ -17,6 +17,7 @@ type Kind struct {
 	Rank      int      // how hard a commit is to undo, 0 the easiest; commits go from the easiest to the hardest
 	Staged    string   // what is done before anybody commits
 	Committed string   // what "committed" means there, and how it could be undone
+	Undoes    bool     // whether a commit can be undone: the target has Undo
 	HardStop  string   // what a person does when the name is taken by other bytes
 	Options   []Option // everything that the definition may say
 	New       func(Setup) (Target, error)

@@ -104,7 +104,9 @@ func (s mavenFolder) put(ctx context.Context, name string, f mavenContent) error
 	return s.folder.move(stagedPath(f), name)
 }
 
-func (s mavenFolder) writable(_ context.Context, _ string, size int64) error { return s.folder.writable(size) }
+func (s mavenFolder) writable(_ context.Context, _ string, size int64) error {
+	return s.folder.writable(size)
+}
 
 func (s mavenFolder) lock(ctx context.Context) (func(), error) { return s.folder.lock(ctx) }
 

@@ -26,15 +26,15 @@ type model struct {
 	now    time.Time
 	houses []*modelHouse
 	asked  []event.Event // requests that are not acknowledged
-	regs   map[string]map[string]standing
+	regs   map[string]map[string]bearer
 	frozen []*modelEffect // between the decision and the effect
 	late   []func()       // effects that a registry makes some time later
 	runs   []release.RunID
 	held   map[release.RunID]uint64
 }
 
-// standing is what a name stands for: bytes of a run, and the place of its push.
-type standing struct {
+// bearer is what a name stands for: bytes of a run, and the place of its push.
+type bearer struct {
 	run release.RunID
 	at  uint64
 }
@@ -57,10 +57,10 @@ func modelTargets() []event.TargetName {
 func newModel(t testing.TB, seed uint64) *model {
 	m := &model{
 		t: t, seed: seed, d: rand.New(rand.NewPCG(seed, 17)), places: map[string]bool{}, now: time.Unix(1e9, 0), //nolint:gosec // a fixed seed
-		regs: map[string]map[string]standing{}, held: map[release.RunID]uint64{},
+		regs: map[string]map[string]bearer{}, held: map[release.RunID]uint64{},
 	}
 	for _, target := range modelTargets() {
-		m.regs[target.Name] = map[string]standing{}
+		m.regs[target.Name] = map[string]bearer{}
 	}
 	for range 1 + m.d.IntN(2) {
 		m.houses = append(m.houses, &modelHouse{all: newSagas()})
@@ -144,7 +144,7 @@ func (m *model) decide(h *modelHouse) {
 
 func (m *model) person(i int) {
 	run, request := m.runs[m.d.IntN(len(m.runs))], fmt.Sprint("p", i)
-	switch m.d.IntN(6) {
+	switch m.d.IntN(7) {
 	case 0, 1:
 		m.say(run, openedFact())
 	case 2:
@@ -157,6 +157,10 @@ func (m *model) person(i int) {
 		}
 	case 5:
 		m.say(run, event.PublicationRetryRequested{Request: request})
+	case 6:
+		if m.d.IntN(3) == 0 {
+			m.say(run, event.PublicationUndoRequested{Request: request, By: "ann", Reason: "it is bad"})
+		}
 	}
 }
 
@@ -193,6 +197,11 @@ func (m *model) work(h *modelHouse, kind bool) {
 	switch p.State {
 	case release.Probed:
 		out.Shared = own(p.Target, e.Run)
+		for _, name := range out.Shared {
+			out.Files = append(out.Files, event.PublishedFile{Name: name, Digest: release.Digest(e.Run), Before: release.Digest(m.regs[p.Target][name].run)})
+		}
+	case release.Undone:
+		m.undo(e.Run, p, h.all.had(e.Run, h.all.of[e.Run].target(p.Target, p.Kind)))
 	case release.Committed:
 		m.allowed(e.Run, p)
 		effect := &modelEffect{e, may.leave}
@@ -220,6 +229,25 @@ func (m *model) work(h *modelHouse, kind bool) {
 	}
 }
 
+// undo takes back what a run gave, where it still stands.
+func (m *model) undo(run release.RunID, p event.PublicationRequested, had map[string]release.Digest) {
+	if !kindNamed(p.Kind).Undoes {
+		m.fatal("a commit of %s to %s is undone, and cannot be", run, p.Target)
+	}
+	for _, name := range own(p.Target, run) {
+		if m.regs[p.Target][name].run != run {
+			continue
+		}
+		before := release.RunID(had[name])
+		if before == run {
+			continue
+		}
+		if delete(m.regs[p.Target], name); before != "" {
+			m.regs[p.Target][name] = bearer{before, m.pushed(before)}
+		}
+	}
+}
+
 // allowed holds what people were promised against a commit that begins: it is of the candidate, nobody holds or cancelled it,
 // and everything that can be undone was done everywhere.
 func (m *model) allowed(run release.RunID, p event.PublicationRequested) {
@@ -232,6 +260,10 @@ func (m *model) allowed(run release.RunID, p event.PublicationRequested) {
 		switch f := e.Data.(type) {
 		case event.RunCancelRequested:
 			cancel = e.Seq
+		case event.PublicationUndoRequested:
+			if opened > 0 {
+				cancel = e.Seq
+			}
 		case event.PublicationRetryRequested:
 			again = e.Seq
 		case event.GateHeld:
@@ -302,7 +334,7 @@ func (m *model) give(target, name string, run release.RunID) {
 	if there && now.at > m.pushed(run) {
 		m.fatal("%s at %s goes back from %s to %s", name, target, now.run, run)
 	}
-	m.regs[target][name] = standing{run, m.pushed(run)}
+	m.regs[target][name] = bearer{run, m.pushed(run)}
 }
 
 // seen reports whether users find everything that a run gives, except what a later one has.

@@ -1,6 +1,7 @@
 package publisher
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,9 @@ import (
 // is the stream's.
 type orders struct {
 	cancel    said
-	again     uint64 // place of the newest retry: it takes back a cancellation before it
+	abrupt    bool   // the cancellation breaks off what is under way
+	undo      said   // what is visible is to be taken back
+	again     uint64 // place of the newest retry: it takes back a cancellation and an undo before it
 	holds     []hold
 	resumed   uint64
 	approvals map[approval]bool
@@ -54,7 +57,7 @@ func (o *orders) apply(e event.Event, opened uint64) {
 	switch p := e.Data.(type) {
 	case event.RunCancelRequested:
 		if late := opened > 0 && strings.HasPrefix(p.Request, "superseded-"); e.Seq > o.cancel.seq && !late {
-			o.cancel = said{e.Seq, p.By, p.Reason}
+			o.cancel, o.abrupt = said{e.Seq, p.By, p.Reason}, p.Now
 		}
 	case event.RunRetryRequested:
 		if opened == 0 {
@@ -62,6 +65,10 @@ func (o *orders) apply(e event.Event, opened uint64) {
 		}
 	case event.PublicationRetryRequested:
 		o.again = max(o.again, e.Seq)
+	case event.PublicationUndoRequested:
+		if opened > 0 && e.Seq > o.undo.seq {
+			o.undo = said{e.Seq, p.By, p.Reason}
+		}
 	case event.GateHeld:
 		if h := (hold{said{e.Seq, p.By, p.Reason}, p.Before}); !slices.Contains(o.holds, h) {
 			o.holds = append(o.holds, h)
@@ -87,13 +94,34 @@ func (o *orders) cancelled() string {
 	return "the run was cancelled by " + o.cancel.String()
 }
 
+// undone is why what is visible is taken back, or "".
+func (o *orders) undone() string {
+	if o.undo.seq <= o.again {
+		return ""
+	}
+	return "what can be taken back is taken back by " + o.undo.String()
+}
+
+// stopped is why the release is to stop, or "".
+func (o *orders) stopped() string { return cmp.Or(o.cancelled(), o.undone()) }
+
+// broken is why a commit that is under way is broken off, or "".
+func (o *orders) broken() string {
+	if o.abrupt {
+		return o.stopped()
+	}
+	return o.undone()
+}
+
 // held is why no commit to a target begins, or "".
-func (o *orders) held(target string) string {
+func (o *orders) held(target string, reversible bool) string {
 	for _, h := range o.holds {
 		switch {
 		case h.seq <= o.resumed:
 		case h.before == "":
 			return "the run is held by " + h.String()
+		case h.before == release.Irreversible && !reversible:
+			return "commits that cannot be undone are held by " + h.String()
 		case h.before == target:
 			return fmt.Sprintf("the commit to %s is held by %s", target, h.String())
 		}

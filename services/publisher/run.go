@@ -16,6 +16,8 @@ const retryEvery = 5 * time.Second
 
 // run follows the facts and says what comes next for every run whose gate opened.
 func (p *publisher) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	facts, err := p.deps.Bus.Follow(ctx, bus.Following{Name: Name + "-saga", Types: sagaHears()})
 	if err != nil {
 		return err
@@ -25,6 +27,7 @@ func (p *publisher) run(ctx context.Context) error {
 		p.deps.Log.Info("removed the temporary files of a publisher that was killed", "files", len(removed))
 	}
 	p.book.reset()
+	answered := false
 	touched := map[release.RunID]release.RunID{}
 	for {
 		batch, err := facts.Next(ctx, retryEvery)
@@ -34,6 +37,12 @@ func (p *publisher) run(ctx context.Context) error {
 		p.book.take(batch)
 		for _, e := range batch.Events {
 			touched[e.Run] = ""
+		}
+		if batch.Live && !answered {
+			if err := p.answer(ctx); err != nil {
+				return err
+			}
+			answered = true
 		}
 		if batch.Live {
 			p.decide(ctx, touched)
@@ -58,7 +67,7 @@ func (p *publisher) decide(ctx context.Context, touched map[release.RunID]releas
 		switch waits {
 		case "":
 			delete(touched, run)
-		case touched[run]: // told
+		case touched[run], run: // told, or its own
 		default:
 			p.deps.Log.Info("a commit waits for another run, which is writing the same name", "run", run, "for", waits)
 			touched[run] = waits

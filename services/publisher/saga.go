@@ -43,8 +43,8 @@ func sagaHears() []event.Type {
 	return []event.Type{
 		event.TypeChangeReceived, event.TypeRunPlanned, event.TypeRunCancelRequested, event.TypeRunRetryRequested,
 		event.TypeCandidateRejected, event.TypeGateOpened, event.TypeGateClosed, event.TypeGateApproved, event.TypeEnvironmentApproved, event.TypeGateHeld,
-		event.TypeGateResumed, event.TypePublicationRequested, event.TypePublicationAdvanced, event.TypePublicationFailed,
-		event.TypePublicationRetryRequested, event.TypeReleasePublished, event.TypeReleaseFailed,
+		event.TypeGateResumed, event.TypePublicationRequested, event.TypePublicationAdvanced, event.TypePublicationDelayed, event.TypePublicationFailed,
+		event.TypePublicationRetryRequested, event.TypePublicationUndoRequested, event.TypeReleasePublished, event.TypeReleaseFailed,
 	}
 }
 
@@ -65,11 +65,17 @@ func (s *saga) apply(e event.Event) {
 	case event.PublicationRequested:
 		s.target(p.Target, p.Kind).request(e, p)
 	case event.PublicationAdvanced:
-		s.target(p.Target, p.Kind).advance(p, s.round)
+		s.target(p.Target, p.Kind).advance(e, p, s.round)
 	case event.PublicationFailed:
-		s.target(p.Target, p.Kind).broken[attempt{p.State, p.Round}] = failure{p.Fault, p.Reason}
+		if t := s.target(p.Target, p.Kind); !t.past(e, p.State) {
+			t.broken[attempt{p.State, p.Round}] = failure{p.Fault, p.Reason}
+		}
+	case event.PublicationDelayed:
+		s.target(p.Target, p.Kind).wait(p)
 	case event.PublicationRetryRequested:
 		s.retry(p.Request)
+	case event.PublicationUndoRequested:
+		s.retry("undo " + p.Request) // it is a round of its own, in which nothing is committed
 	case event.ReleasePublished:
 		s.published = true
 	case event.ReleaseFailed:
@@ -143,7 +149,7 @@ func (s *saga) decide() []event.Payload {
 		return nil
 	case s.forbidden() != "":
 		return []event.Payload{event.ReleaseFailed{Round: s.round, Reasons: []string{s.forbidden()}}}
-	case s.verified():
+	case s.verified() && s.orders.undone() == "":
 		return []event.Payload{event.ReleasePublished{Round: s.round, Candidate: s.opened.Candidate, Targets: s.names()}}
 	case s.stopped():
 		return s.wind()
@@ -209,7 +215,7 @@ func (s *saga) stopped() bool {
 			return true
 		}
 	}
-	return s.orders.cancelled() != ""
+	return s.orders.stopped() != ""
 }
 
 // begun reports whether anything may be visible.
@@ -229,7 +235,7 @@ func (s *saga) wind() []event.Payload {
 		return out
 	}
 	for _, t := range s.targets {
-		if t.underWay(s.round) {
+		if t.underWay(s.round) || t.lingers {
 			return nil
 		}
 	}
@@ -255,25 +261,50 @@ func (s *saga) steps(next func(*progress) release.PublicationState) []event.Payl
 // next is the step of a target when all goes well, or "" while it waits for others.
 func (s *saga) next(t *progress) release.PublicationState {
 	state := t.reached.Next()
-	if state == release.Committed && (s.orders.held(t.name) != "" || t.waits != "" || s.behind(t) != "") {
+	if state == release.Committed && s.obstacle(t) != "" {
 		return ""
 	}
 	return state
 }
 
-// behind is the target that another waits for before its commit, or "".
-func (s *saga) behind(t *progress) string {
+// obstacle is why the commit of a target does not begin yet, or "".
+func (s *saga) obstacle(t *progress) string {
+	behind, why := s.behind(t)
+	switch held := s.orders.held(t.name, t.undoes); {
+	case behind != "":
+		return why
+	case held != "":
+		return held
+	case t.waits != "":
+		return "run " + string(t.waits) + " is writing the same name"
+	default:
+		return ""
+	}
+}
+
+// behind is the target that another waits for before its commit, or "", and why.
+func (s *saga) behind(t *progress) (name, why string) {
 	for _, name := range s.sorted() {
-		switch other := s.targets[name]; {
-		case !other.reached.Reached(release.Staged), other.rank < t.rank && other.reached != release.Verified:
-			return name
+		other := s.targets[name]
+		switch {
+		case other == t:
+		case !other.reached.Reached(release.Staged):
+			return name, fmt.Sprintf("nothing is committed before everything is staged, and %s is %s", name, other.reached)
+		case other.rank < t.rank && other.reached != release.Verified:
+			return name, fmt.Sprintf("what is harder to undo is committed later: %s goes first and is %s", name, other.reached)
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // ending is the step of a target when another failed: only what is visible is looked after.
 func (s *saga) ending(t *progress) release.PublicationState {
+	if s.orders.undone() != "" && t.undoes && t.visible() {
+		if t.lingers {
+			return ""
+		}
+		return release.Undone
+	}
 	if t.reached == release.Committed {
 		return release.Verified
 	}
@@ -293,7 +324,7 @@ func (s *saga) names() []event.TargetName {
 // reasons say of every target what it has.
 func (s *saga) reasons() []string {
 	var out []string
-	if why := s.orders.cancelled(); why != "" {
+	if why := s.orders.stopped(); why != "" {
 		if !s.begun() {
 			why += "; nothing was visible"
 		}

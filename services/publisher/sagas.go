@@ -2,6 +2,7 @@ package publisher
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -16,7 +17,7 @@ import (
 // longer does not take it back. So that this can be known, of the runs that write a name one commits at a time.
 type sagas struct {
 	of         map[release.RunID]*saga
-	holder     map[string]holder // by name
+	holder     map[string][]holder // by name, the newest push last
 	committing map[release.RunID]bool
 	begun      map[release.RunID]bool // something of it may be visible, and it is not published
 	rules      environment.Rules      // protected environments of the installation
@@ -28,12 +29,13 @@ const turn = 15 * time.Minute
 
 // holder is the run that a name belongs to.
 type holder struct {
-	run release.RunID
-	at  uint64
+	run   release.RunID
+	at    uint64
+	gives release.Digest // what the run makes it stand for
 }
 
 func newSagas() *sagas {
-	return &sagas{of: map[release.RunID]*saga{}, holder: map[string]holder{}, committing: map[release.RunID]bool{}, begun: map[release.RunID]bool{}}
+	return &sagas{of: map[release.RunID]*saga{}, holder: map[string][]holder{}, committing: map[release.RunID]bool{}, begun: map[release.RunID]bool{}}
 }
 
 // apply folds one fact. Of a run that is published only its age is kept.
@@ -51,8 +53,11 @@ func (a *sagas) apply(e event.Event) {
 			s.at = first.at
 		}
 	case event.PublicationAdvanced:
-		if p.State == release.Committed {
+		switch p.State {
+		case release.Committed:
 			a.hold(e.Run, s, p)
+		case release.Undone:
+			a.yield(e.Run, s, p)
 		}
 	}
 	if delete(a.committing, e.Run); s.committing() {
@@ -70,24 +75,67 @@ func (a *sagas) apply(e event.Event) {
 
 // hold gives the names of a target that was committed to its run, except those of a run that was pushed later.
 func (a *sagas) hold(run release.RunID, s *saga, p event.PublicationAdvanced) {
+	t := s.target(p.Target, p.Kind)
+	for _, name := range t.names {
+		held := slices.DeleteFunc(a.holder[name], func(h holder) bool { return h.run == run })
+		held = append(held, holder{run, s.at, t.gives[name]})
+		slices.SortStableFunc(held, func(a, b holder) int { return cmp.Compare(a.at, b.at) })
+		a.holder[name] = held[max(0, len(held)-maxHolders):]
+	}
+}
+
+// maxHolders is how many of those that gave a name are remembered: when one takes it back, the one before it has it.
+const maxHolders = 8
+
+// yield takes a run from among those that gave the names of a target: it has taken back what it gave.
+func (a *sagas) yield(run release.RunID, s *saga, p event.PublicationAdvanced) {
 	for _, name := range s.target(p.Target, p.Kind).names {
-		if a.holder[name].at <= s.at {
-			a.holder[name] = holder{run, s.at}
+		a.holder[name] = slices.DeleteFunc(a.holder[name], func(h holder) bool { return h.run == run })
+	}
+}
+
+// had is what the names of a target are to stand for when a run takes back what it gave: what the newest of the other releases
+// made them stand for, else what they stood for before.
+func (a *sagas) had(run release.RunID, t *progress) map[string]release.Digest {
+	out := maps.Clone(t.had)
+	for name := range out {
+		for _, h := range a.holder[name] { // the newest push is the last
+			if h.run != run && h.gives != "" {
+				out[name] = h.gives
+			}
 		}
 	}
+	return out
+}
+
+// held is the newest push that gave a name.
+func (a *sagas) held(name string) holder {
+	if all := a.holder[name]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return holder{}
 }
 
 // decide returns what is to be said next of a run, and the run that it waits for, if any.
 func (a *sagas) decide(run release.RunID, now time.Time) (intents []event.Payload, waits release.RunID) {
 	s := a.of[run]
+	waits = a.waits(run, s, now)
+	return s.decide(), waits
+}
+
+// waits finds for whom the targets of a run wait.
+func (a *sagas) waits(run release.RunID, s *saga, now time.Time) (waits release.RunID) {
 	for _, t := range s.targets {
 		t.waits = ""
 		if !t.visible() {
 			t.waits = a.busy(run, t, now, math.MaxUint64)
 		}
 		waits = cmp.Or(waits, t.waits)
+		if t.lingers = s.orders.undone() != "" && t.committing() && now.Sub(t.asked) < turn; t.lingers {
+			waits = run
+		}
 	}
-	return s.decide(), waits
+	return waits
 }
 
 // permit is what may be done of a step that was asked for, decided when it is made.
@@ -112,16 +160,18 @@ func (a *sagas) permit(run release.RunID, p event.PublicationRequested, now time
 		return permit{}
 	case s.failed[p.Round]:
 		return permit{refuse: "the release has failed; sluice retry goes on"}
+	case p.State == release.Undone && s.orders.undone() == "":
+		return permit{gone: true}
 	}
 	t := s.target(p.Target, p.Kind)
 	out := permit{leave: a.taken(run, s.at, t), made: t.done[attempt{p.State, p.Round}]}
 	if p.State != release.Committed {
 		return out
 	}
-	out.refuse = cmp.Or(s.orders.cancelled(), s.forbidden())
-	out.wait = s.orders.held(p.Target)
-	if behind := s.behind(t); behind != "" && out.wait == "" {
-		out.wait = "it waits for target " + behind
+	out.refuse = cmp.Or(s.orders.stopped(), s.forbidden())
+	out.wait = s.orders.held(p.Target, t.undoes)
+	if behind, why := s.behind(t); behind != "" && out.wait == "" {
+		out.wait = why
 	}
 	ahead := uint64(math.MaxUint64)
 	if t.committing() && now.Sub(t.asked) < turn {
@@ -137,7 +187,7 @@ func (a *sagas) permit(run release.RunID, p event.PublicationRequested, now time
 // asked for.
 func (a *sagas) taken(run release.RunID, at uint64, t *progress) (out []string) {
 	for _, name := range t.names {
-		if h := a.holder[name]; h.at > at && h.run != run || a.given(name, run, at) {
+		if h := a.held(name); h.at > at && h.run != run || a.given(name, run, at) {
 			out = append(out, name)
 		}
 	}

@@ -50,7 +50,9 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 	p := &publisher{config: config, deps: deps, book: newBook(config.Environments), lanes: newLanes(config.Workers)}
 	s := service.Service{
 		Name: Name, Bus: deps.Bus,
-		Doc: "gate open → every target planned, probed, staged, committed, verified; published when all are",
+		Doc:     "gate open → every target planned, probed, staged, committed, verified; published when all are",
+		Answers: []string{TopicStandings, TopicRehearsal},
+		Waits:   func() []string { return p.book.waiting(deps.Now()) },
 		Loops: []service.Loop{{
 			Name: "saga", Hears: sagaHears(), Says: sagaSays(), Run: p.run,
 		}},

@@ -25,9 +25,12 @@ const maxDocument = 64 << 20
 func (p *publisher) step(ctx context.Context, d *bus.Delivery[event.PublicationRequested]) error {
 	done, err := p.attempt(ctx, d)
 	var forbidden *refused
+	var broken *stoppedError
 	switch {
 	case errors.Is(err, errGone):
 		return nil
+	case errors.As(err, &broken):
+		return d.Emit(ctx, failed(d.Data, "stopped", err))
 	case errors.As(err, &forbidden):
 		return d.Emit(ctx, failed(d.Data, notBegun, err))
 	case fault.Is(err, fault.Transient) && p.patient(d, err):
@@ -54,15 +57,16 @@ func (p *publisher) patient(d *bus.Delivery[event.PublicationRequested], err err
 // tell says what a step waits for: soon, then about every quarter of an hour.
 func (p *publisher) tell(ctx context.Context, d *bus.Delivery[event.PublicationRequested], cause error) {
 	n := d.Number()
+	now := p.deps.Now()
+	delayed := event.PublicationDelayed{
+		Target: d.Data.Target, Kind: d.Data.Kind, State: d.Data.State, Round: d.Data.Round, Tried: n, Reason: cause.Error(),
+		Next: now.Add(bus.NextTry(cause, n)).UTC(), Until: d.Event.Stored.Add(p.config.Patience).UTC(), Since: d.Event.Stored.UTC(),
+	}
+	p.book.delayed(d.Event.Run, delayed)
 	if n != 3 && n != 6 && n != 12 && n%15 != 0 {
 		return
 	}
-	now := p.deps.Now()
-	err := d.Emit(ctx, event.PublicationDelayed{
-		Target: d.Data.Target, Kind: d.Data.Kind, State: d.Data.State, Round: d.Data.Round, Tried: n, Reason: cause.Error(),
-		Next: now.Add(bus.NextTry(cause, n)).UTC(), Until: d.Event.Stored.Add(p.config.Patience).UTC(), Since: d.Event.Stored.UTC(),
-	})
-	if err != nil {
+	if err := d.Emit(ctx, delayed); err != nil {
 		p.deps.Log.Warn("cannot say what a publication waits for", "target", d.Data.Target, "err", err)
 	}
 }
@@ -101,7 +105,7 @@ func (p *publisher) granted(r Release, t plan.Target) Secrets {
 func published(p Probe) []event.PublishedFile {
 	var out []event.PublishedFile
 	for _, f := range p.Files {
-		out = append(out, event.PublishedFile{Name: f.Name, Digest: f.Digest, URL: f.Location, Present: f.Present})
+		out = append(out, event.PublishedFile{Name: f.Name, Digest: f.Digest, URL: f.Location, Present: f.Present, Before: f.Before})
 	}
 	return out
 }

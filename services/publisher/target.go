@@ -28,6 +28,12 @@ type Target interface {
 	Verify(context.Context, Release) error
 }
 
+// undoer is a target whose commits can be undone.
+type undoer interface {
+	// Undo takes back what Commit made visible, where users still see it. What was there before is there again: see Had.
+	Undo(context.Context, Release) error
+}
+
 // Release is what one target gets of a run: items of its candidate, and the words that its options may use.
 type Release struct {
 	Run       release.RunID
@@ -37,7 +43,8 @@ type Release struct {
 	Change    release.Change // that is published
 	Candidate release.Candidate
 	Items     []Item
-	Leave     []string // names that a run has taken which was pushed later: where they may move they stay with it
+	Had       map[string]release.Digest // for Undo: what each name stood for before the release; empty is nothing
+	Leave     []string                  // names that a run has taken which was pushed later: where they may move they stay with it
 
 	plan *plan.Plan // frozen
 }
@@ -58,8 +65,9 @@ type Probe struct {
 type File struct {
 	Name     string
 	Digest   release.Digest
-	Location string // address or path, for people
-	Present  bool   // the target has it with this digest
+	Location string         // address or path, for people
+	Present  bool           // the target has it with this digest
+	Before   release.Digest // what a name that moves stands for now, when that is something else
 }
 
 // Present counts the files that are there.
@@ -78,5 +86,5 @@ func (p Probe) String() string {
 }
 
 func (p *Probe) add(name string, d release.Digest, location string, present bool) {
-	p.Files = append(p.Files, File{name, d, location, present})
+	p.Files = append(p.Files, File{Name: name, Digest: d, Location: location, Present: present})
 }

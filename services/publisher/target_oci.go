@@ -18,10 +18,11 @@ func ociKind() Kind {
 		Name:   "oci",
 		Doc:    "Images in an OCI registry. The artifact is an OCI image layout as a tar (or an output directory that is one), of one platform or several.",
 		Moves:  true,
+		Undoes: true,
 		Rank:   1,
 		Staged: "Blobs and manifests are in the registry by their digest; no tag names them.",
 		Committed: "The tags name the image, moving tags last. " +
-			"To undo it, point the tags elsewhere or delete them; who pulled in between has the image.",
+			"`sluice undo` gives moving tags back to what they named before and deletes the others; who pulled in between has the image.",
 		HardStop: "A tag names another image already. Raise the version and release again; or, if the tag is meant to move, list it in moving_tags and retry; " +
 			"or delete the tag if nobody can have used it.",
 		Options: append([]Option{
@@ -143,40 +144,41 @@ func (t *oci) Probe(ctx context.Context, r Release) (Probe, error) {
 	var probe Probe
 	err := t.each(ctx, r, true, func(img image, l imageLayout) error {
 		for _, tag := range img.tags {
-			there, err := img.tagged(ctx, tag, l)
+			there, before, err := img.tagged(ctx, tag, l)
 			if err != nil {
 				return err
 			}
-			probe.Shared = append(probe.Shared, img.repository+":"+tag)
-			probe.add(img.repository+":"+tag, release.Digest(l.root.Digest.String()), img.repository+":"+tag, there)
+			name := img.repository + ":" + tag
+			probe.Shared = append(probe.Shared, name)
+			probe.Files = append(probe.Files, File{Name: name, Digest: release.Digest(l.root.Digest.String()), Location: name, Present: there, Before: before})
 		}
 		return nil
 	})
 	return probe, err
 }
 
-// tagged reports whether a tag names the image. A tag that names another is a hard stop unless it moves.
-func (i image) tagged(ctx context.Context, tag string, l imageLayout) (bool, error) {
+// tagged reports whether a tag names the image. A tag that names another is a hard stop unless it moves: then it is told which.
+func (i image) tagged(ctx context.Context, tag string, l imageLayout) (there bool, other release.Digest, err error) {
 	b, err := i.registry.manifest(ctx, tag)
 	want := release.Digest(l.root.Digest.String())
 	switch got := release.DigestOf(b); {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return false, "", nil
 	case err != nil:
-		return false, err
+		return false, "", err
 	case got == want:
-		return true, nil
+		return true, "", nil
 	case slices.Contains(i.moving, tag):
-		return false, nil
+		return false, got, nil
 	default:
-		return false, taken(i.item.Artifact.Name, "tag "+i.repository+":"+tag, got, want)
+		return false, "", taken(i.item.Artifact.Name, "tag "+i.repository+":"+tag, got, want)
 	}
 }
 
 func (t *oci) Stage(ctx context.Context, r Release) error {
 	return t.each(ctx, r, false, func(img image, l imageLayout) error {
 		for _, tag := range img.tags {
-			if _, err := img.tagged(ctx, tag, l); err != nil {
+			if _, _, err := img.tagged(ctx, tag, l); err != nil {
 				return err
 			}
 		}
@@ -190,7 +192,7 @@ func (t *oci) Commit(ctx context.Context, r Release) error {
 	}
 	return t.each(ctx, r, true, func(img image, l imageLayout) error {
 		for _, tag := range img.tags {
-			there, err := img.tagged(ctx, tag, l)
+			there, _, err := img.tagged(ctx, tag, l)
 			if err != nil {
 				return err
 			}
@@ -216,7 +218,7 @@ func (t *oci) ready(ctx context.Context, r Release) error {
 	gone := false
 	err := t.each(ctx, r, true, func(img image, l imageLayout) error {
 		for _, tag := range img.tags {
-			if _, err := img.tagged(ctx, tag, l); err != nil {
+			if _, _, err := img.tagged(ctx, tag, l); err != nil {
 				return err
 			}
 		}

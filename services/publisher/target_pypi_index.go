@@ -22,9 +22,10 @@ func pypiIndexKind() Kind {
 		Name:   "pypi-index",
 		Doc:    "Python wheels and source distributions in a static simple index (PEP 503 HTML, PEP 691 JSON, PEP 658 metadata) in a directory that any web server can serve.",
 		Rank:   0,
+		Undoes: true,
 		Staged: "The files lie under `files/` by their digest; no page names them.",
 		Committed: "`simple/PROJECT/index.html` and `index.json` name the files; each page is replaced in one rename. " +
-			"To undo it, remove the file's entry from `index.json` and its anchor from `index.html`.",
+			"`sluice undo` takes the files out of both pages; who installed them in between has them.",
 		HardStop: "The index lists the same file name with another digest. Raise the version and release again; or, if nobody has installed the listed file, " +
 			"remove its entry from both pages and retry.",
 		Options: []Option{

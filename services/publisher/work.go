@@ -2,6 +2,7 @@ package publisher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -58,6 +59,8 @@ func (w *work) perform(ctx context.Context, target Target, r Release) error {
 		return w.commit(ctx, target, r)
 	case release.Verified:
 		return w.verify(ctx, target, r)
+	case release.Undone:
+		return w.undo(ctx, target, r)
 	default:
 		return fault.New(fault.Invalid, "cannot bring target %q to state %q: the states are %v", w.want.Target, w.want.State, release.PublicationStates())
 	}
@@ -75,7 +78,37 @@ func (w *work) commit(ctx context.Context, target Target, r Release) error {
 	if r.Leave = leave; len(leave) > 0 {
 		w.done.Detail = "a run that was pushed later has " + strings.Join(leave, ", ")
 	}
-	return target.Commit(ctx, r)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go w.book.stopped(ctx, w.run, stop)
+	err = target.Commit(ctx, r)
+	var stopped *stoppedError
+	if err != nil && errors.As(context.Cause(ctx), &stopped) {
+		return stopped
+	}
+	return err
+}
+
+// stoppedError ends a commit that was under way: what it had made visible by then is visible.
+type stoppedError struct{ why string }
+
+func (e *stoppedError) Error() string {
+	return "it was stopped on the way, a part may be visible: " + e.why
+}
+
+// undo takes back what the release has made visible, unless somebody has thought better of it.
+func (w *work) undo(ctx context.Context, target Target, r Release) error {
+	if err := w.current(ctx, w.run); err != nil {
+		return err
+	}
+	if err := w.book.reach(ctx, w.seq); err != nil {
+		return err
+	}
+	if may := w.book.permit(w.run, w.want, w.deps.Now()); may.gone || may.made {
+		return errGone
+	}
+	r.Had = w.book.had(w.run, w.want)
+	return target.(undoer).Undo(ctx, r)
 }
 
 // permitted decides on current facts whether the release may be made visible now, and which names it leaves alone.

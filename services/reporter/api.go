@@ -43,6 +43,7 @@ func (a *api) endpoints() []service.Endpoint {
 		{"runs/{run}/artifacts", access.To(access.Viewer), a.artifacts},
 		{"runs/{run}/artifacts/{task}/{name...}", access.To(access.Viewer), a.download},
 		{"runs/{run}/why", access.To(access.Viewer), a.why},
+		{"runs/{run}/publication", access.To(access.Developer), a.rehearse},
 		{"runs/{run}/timeline", access.To(access.Viewer), a.timeline},
 		{"runs/{run}/events", access.To(access.Viewer), a.events},
 		{"runs/{run}/tasks/{task}", access.To(access.Viewer), a.task},

@@ -192,3 +192,16 @@ func (a *api) facts(w http.ResponseWriter, r *http.Request, run release.RunID, a
 		After  uint64       `json:"after"`
 	}{events, next, after})
 }
+
+// rehearse answers what a publication of the run would do now. Every target is asked, and nothing is changed.
+func (a *api) rehearse(w http.ResponseWriter, r *http.Request) error {
+	id, err := runOf(r)
+	if err != nil {
+		return err
+	}
+	said, err := a.source.Rehearse(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return ok(w, said)
+}

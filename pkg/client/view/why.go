@@ -101,9 +101,24 @@ func (p *page) publications(list []client.Publishing) {
 		case one.State != "":
 			m = mark{"●", m.word, busy}
 		}
-		t.row(cell{safe(one.Target), plain}, cell{m.text(), m.tone}, cell{p.style.age(one.Since), faint}, cell{safe(one.Reason), faint})
+		t.row(cell{safe(one.Target), plain}, cell{m.text(), m.tone}, cell{p.style.age(one.Since), faint}, cell{standing(p.style, one), faint})
 	}
 	p.table(t)
+}
+
+// standing is what a target waits for, with the last error and the next attempt.
+func standing(s Style, one client.Publishing) string {
+	text := safe(one.Reason)
+	if one.Error != "" {
+		text += fmt.Sprintf(": %s; tried %d times", safe(one.Error), one.Tried)
+	}
+	if left := one.Next.Sub(s.Now); !one.Next.IsZero() && left > 0 {
+		text += ", again in " + took(left)
+	}
+	if left := one.Until.Sub(s.Now); !one.Until.IsZero() && left > 0 {
+		text += ", given up in " + took(left)
+	}
+	return text
 }
 
 // holders lists who has what the task waits for; what runs waits for nobody, and its reason says who has it.

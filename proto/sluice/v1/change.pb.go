@@ -834,10 +834,12 @@ func (x *Problem) GetHint() string {
 
 // RunCancelRequested says that somebody wants a run to end.
 type RunCancelRequested struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Request       string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
-	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Request string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	By      string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Reason  string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// A commit to a target that is under way is broken off too.
+	Now           bool `protobuf:"varint,4,opt,name=now,proto3" json:"now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -891,6 +893,13 @@ func (x *RunCancelRequested) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *RunCancelRequested) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
 }
 
 // RunRetryRequested asks for tasks to be tried again, on the frozen plan. No tasks means all that did not succeed.
@@ -1213,11 +1222,12 @@ const file_sluice_v1_change_proto_rawDesc = "" +
 	"\x04line\x18\x02 \x01(\x05R\x04line\x12\x16\n" +
 	"\x06column\x18\x03 \x01(\x05R\x06column\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x12\n" +
-	"\x04hint\x18\x05 \x01(\tR\x04hint\"V\n" +
+	"\x04hint\x18\x05 \x01(\tR\x04hint\"h\n" +
 	"\x12RunCancelRequested\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"S\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x10\n" +
+	"\x03now\x18\x04 \x01(\bR\x03now\"S\n" +
 	"\x11RunRetryRequested\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x14\n" +

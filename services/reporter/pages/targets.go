@@ -2,7 +2,9 @@ package pages
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
@@ -15,6 +17,7 @@ type target struct {
 	URL        string // where its files are, once they are
 	Cells      []cell
 	Reason     string // why it is broken
+	Waits      string // what it waits for, or what was found beforehand
 }
 
 type cell struct {
@@ -47,10 +50,28 @@ func targets(d *view.Detail) []target {
 	for i := range out {
 		out[i].fill(d.Run.Gate == "open")
 	}
+	for _, one := range d.Publishing {
+		if i, known := index[one.Target]; known && out[i].Reason == "" && one.State != release.Verified {
+			out[i].Waits = waits(one)
+		}
+	}
 	slices.SortStableFunc(out, func(a, b target) int {
 		return cmp.Compare(min(len(b.Reason), 1), min(len(a.Reason), 1)) // the broken first
 	})
 	return out
+}
+
+// waits is what a target waits for, since when, with the last error and the next attempt.
+func waits(p view.Publishing) string {
+	text := p.Reason
+	if p.Error != "" {
+		text += fmt.Sprintf(": %s; tried %d times, next at %s, given up at %s", p.Error, p.Tried,
+			p.Next.UTC().Format(time.TimeOnly), p.Until.UTC().Format(time.DateTime))
+	}
+	if !p.Since.IsZero() {
+		text += ", since " + p.Since.UTC().Format(time.DateTime)
+	}
+	return text
 }
 
 func (t *target) put(step readmodel.Step) {

@@ -92,6 +92,8 @@ func doer(e event.Event) string {
 		return p.By
 	case event.PublicationRetryRequested:
 		return p.By
+	case event.PublicationUndoRequested:
+		return p.By
 	case event.PoolDrainRequested:
 		return p.By
 	case event.LimitSet:

@@ -20,6 +20,12 @@ func (b *batch) publicationRequested(e event.Event, p event.PublicationRequested
 func (b *batch) publicationAdvanced(e event.Event, p event.PublicationAdvanced) {
 	b.publication(e, p.Target, p.State, p.Kind, p.Round).put("reached_at", e.Time).put("detail", p.Detail).
 		put("files", list(p.Files)).put("fault", "").put("reason", "")
+	if p.State == release.Undone { // users see nothing of it any more
+		never := time.Time{}.UnixMicro()
+		for _, state := range []release.PublicationState{release.Committed, release.Verified} {
+			b.publication(e, p.Target, state, p.Kind, p.Round).put("reached_at", never).put("requested_at", never).put("failed_at", never)
+		}
+	}
 }
 
 // publicationDelayed notes what a step waits for; when it is made the note goes.

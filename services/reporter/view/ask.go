@@ -16,6 +16,12 @@ const (
 	topicQueues = "queues"
 )
 
+// The topics on which the publisher answers.
+const (
+	topicPublications = "publications"
+	topicRehearsal    = "publications.dry"
+)
+
 // askWithin is what the scheduler has to answer: a page is better without its answer than late.
 const askWithin = 1500 * time.Millisecond
 
@@ -62,4 +68,6 @@ func (s *Source) Pools(ctx context.Context) ([]schedule.Pool, error) {
 }
 
 // Topics are what the pages ask other services about.
-func Topics() []string { return []string{topicWhy, topicQueues, topicLimits, lease.Topic} }
+func Topics() []string {
+	return []string{topicWhy, topicQueues, topicLimits, lease.Topic, topicPublications, topicRehearsal}
+}

@@ -2,11 +2,13 @@ package view
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
 )
@@ -19,10 +21,35 @@ type Publishing struct {
 	Reason string                   `json:"reason"`          // what it waits for, or why it cannot go on
 	Since  time.Time                `json:"since,omitzero"`
 	Broken bool                     `json:"broken,omitempty"` // it goes on when somebody asks for it
+	Error  string                   `json:"error,omitempty"`  // the last, of a step that is tried again
+	Tried  int32                    `json:"tried,omitempty"`  // how often
+	Next   time.Time                `json:"next,omitzero"`    // it is tried again
+	Until  time.Time                `json:"until,omitzero"`   // when it is given up
 }
 
-// publishing says how the targets of a run are, in the order of its plan.
+// rehearsalPatience is how long the targets of a run may take to answer, all together.
+const rehearsalPatience = 75 * time.Second
+
+// Rehearse asks the publisher what a publication of a run would do now. Its answer is passed on as it is.
+func (s *Source) Rehearse(ctx context.Context, run release.RunID) (json.RawMessage, error) {
+	return bus.AskFor[Question, json.RawMessage](ctx, s.Bus, topicRehearsal, Question{Run: run}, rehearsalPatience)
+}
+
+// publishing says how the targets of a run are: as the publisher does that decides about them, or as the last facts do when it does
+// not answer, or has nothing to decide.
 func (s *Source) publishing(ctx context.Context, r readmodel.Run) ([]Publishing, error) {
+	if r.Gate == "open" && r.Released != "published" {
+		asked, cancel := context.WithTimeout(ctx, askWithin)
+		defer cancel()
+		if said, err := bus.Ask[Question, []Publishing](asked, s.Bus, topicPublications, Question{Run: r.ID}); err == nil && len(said) > 0 {
+			return said, nil
+		}
+	}
+	return s.published(ctx, r)
+}
+
+// published says how the targets of a run are, in the order of its plan, by the facts.
+func (s *Source) published(ctx context.Context, r readmodel.Run) ([]Publishing, error) {
 	steps, err := s.Model.Steps(ctx, r.ID)
 	if err != nil {
 		return nil, err
@@ -47,7 +74,7 @@ func reached(p Publishing, r readmodel.Run, steps []readmodel.Step) Publishing {
 		p.State = release.Planned
 	}
 	for _, step := range steps {
-		if step.Target == p.Target && !step.Reached.IsZero() && (p.State == "" || step.State.Reached(p.State)) {
+		if step.State != release.Undone && step.Target == p.Target && !step.Reached.IsZero() && (p.State == "" || step.State.Reached(p.State)) {
 			p.State, p.Since = step.State, step.Reached
 		}
 	}

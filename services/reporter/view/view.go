@@ -42,6 +42,7 @@ type Detail struct {
 	Candidates []readmodel.Candidate      `json:"candidates"`
 	Steps      []readmodel.Step           `json:"steps"`
 	Release    *readmodel.Release         `json:"release,omitempty"`
+	Publishing []Publishing               `json:"publishing"` // how far each target is, and what it waits for
 	Exports    []readmodel.Export         `json:"exports"`
 	Artifacts  []readmodel.ArtifactTotals `json:"artifacts"`
 	LeftOut    []plan.Skipped             `json:"left_out"` // of the plan, with reasons
@@ -73,7 +74,8 @@ func (s *Source) Run(ctx context.Context, id release.RunID, tasksAfter uint64) (
 	}
 	s.addPlan(ctx, d)
 	s.addGate(ctx, d)
-	return d, nil
+	d.Publishing, err = s.publishing(ctx, run)
+	return d, err
 }
 
 func (s *Source) rows(ctx context.Context, d *Detail, tasksAfter uint64) error {
