@@ -84,6 +84,12 @@ func TestEveryActionIsAFact(t *testing.T) {
 			"/api/v1/runs/" + string(opened) + "/retry", "{}", opened,
 			func(id string) event.Payload { return event.PublicationRetryRequested{Request: id, By: "ada"} },
 		},
+		{"/api/v1/runs/" + string(opened) + "/undo", `{"reason": "half a release"}`, opened, func(id string) event.Payload {
+			return event.PublicationUndoRequested{Request: id, By: "ada", Reason: "half a release"}
+		}},
+		{"/api/v1/runs/" + string(opened) + "/cancel", `{"reason": "the key is out", "now": true}`, opened, func(id string) event.Payload {
+			return event.RunCancelRequested{Request: id, By: "ada", Reason: "the key is out", Now: true}
+		}},
 		{"/api/v1/pools/gpu/drain", `{"resume": true, "reason": "back"}`, event.Fleet, func(id string) event.Payload {
 			return event.PoolDrainRequested{Request: id, Pool: "gpu", Resume: true, By: "ada", Reason: "back"}
 		}},
@@ -182,6 +188,7 @@ func TestActionsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newActingWorld(t, remote{"refs/heads/master": numbered(1)})
 	run, opened := w.planned(1), w.planned(2, event.GateOpened{})
+	published := w.planned(3, event.GateOpened{}, event.ReleasePublished{})
 	before := len(w.facts())
 	for _, k := range []struct {
 		path, body string
@@ -203,6 +210,9 @@ func TestActionsThatAreRefused(t *testing.T) {
 		{"/api/v1/runs/-/cancel", "", 400, "cannot find run"},
 		{"/api/v1/runs/a.b/cancel", "", 400, "letters, digits"},
 		{"/api/v1/runs/" + string(opened) + "/retry", `{"tasks": ["a"]}`, 409, "what was tested is what is published"},
+		{"/api/v1/runs/" + string(opened) + "/undo", `{}`, 400, "say why"},
+		{"/api/v1/runs/" + string(run) + "/undo", `{"reason": "x"}`, 409, "nothing is visible"},
+		{"/api/v1/runs/" + string(published) + "/undo", `{"reason": "x"}`, 409, "it is published"},
 		{"/api/v1/pools/a.b/drain", "", 400, "letters, digits"},
 		{"/api/v1/deadletters/x/replay", "", 400, "expected its number"},
 		{"/api/v1/deadletters/7/replay", "", 404, "there is none"},

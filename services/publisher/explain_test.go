@@ -74,7 +74,7 @@ func TestADryRunPublishesNothing(t *testing.T) {
 	taken := h.worlds[3].visible(t)
 	h.start()
 	h.assemble("one")
-	h.facts(func(e event.Event) bool { return e.Type == event.TypePublicationChecked }) // the publisher has read the run
+	h.facts(func(e event.Event) bool { return e.Type == event.TypePublicationChecked })
 	var said rehearsal
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		var err error
