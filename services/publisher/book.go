@@ -210,3 +210,27 @@ func (b *book) refuses(run release.RunID) string {
 		return cmp.Or(s.orders.stopped(), s.forbidden())
 	}
 }
+
+// committed reports whether users may see something of a target.
+func (b *book) committed(run release.RunID, target, kind string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.all.of[run]
+	return s != nil && s.target(target, kind).reached.Reached(release.Committed)
+}
+
+// lost are those names of a target, except the ones that were left, that releases have which were pushed later, with what those
+// make them stand for.
+func (b *book) lost(run release.RunID, t moved, left []string) map[string]release.Digest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.lost(run, t, left)
+}
+
+// moved are the names that a commit moves, and the place of its run's push.
+func (b *book) moved(run release.RunID, p event.PublicationRequested) moved {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.all.of[run]
+	return moved{s.at, s.target(p.Target, p.Kind).names}
+}

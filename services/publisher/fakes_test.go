@@ -26,6 +26,7 @@ type faulty struct {
 	accepted []string
 	stop     chan struct{}
 	hanging  chan struct{} // closed when a write hangs
+	freeze   func()        // called in mode "freeze PATH" when somebody reads what ends so
 }
 
 // awaitHanging waits until a write hangs.
@@ -85,6 +86,9 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(map[string]int{"500": 500, "429": 429, "401": 401, "403": 403}[mode])
 		_, _ = fmt.Fprintf(w, "you sent %s", r.Header.Get("Authorization"))
 		return
+	}
+	if strings.HasPrefix(mode, "freeze ") && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, strings.TrimPrefix(mode, "freeze ")) {
+		f.freeze()
 	}
 	if mode == "hang-writes" && r.Method == http.MethodPost && r.ContentLength > 1000 {
 		close(f.hanging)

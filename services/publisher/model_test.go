@@ -48,6 +48,7 @@ type modelHouse struct {
 type modelEffect struct {
 	asked event.Event
 	leave []string
+	names moved
 }
 
 func modelTargets() []event.TargetName {
@@ -204,7 +205,7 @@ func (m *model) work(h *modelHouse, kind bool) {
 		m.undo(e.Run, p, h.all.had(e.Run, h.all.of[e.Run].target(p.Target, p.Kind)))
 	case release.Committed:
 		m.allowed(e.Run, p)
-		effect := &modelEffect{e, may.leave}
+		effect := &modelEffect{e, may.leave, moved{h.all.of[e.Run].at, own(p.Target, e.Run)}}
 		if !kind && m.d.IntN(15) == 0 {
 			m.frozen = append(m.frozen, effect) // somebody else takes the step over
 			return
@@ -215,7 +216,7 @@ func (m *model) work(h *modelHouse, kind bool) {
 			if again := p; kind || m.d.IntN(2) == 0 {
 				again.State = release.Committed
 				if r := h.all.permit(e.Run, again, m.now); !r.gone && r.refuse == "" && r.wait == "" {
-					m.effect(&modelEffect{e, r.leave}, kind) // what was dropped is sent again
+					m.effect(&modelEffect{asked: e, leave: r.leave}, kind) // what was dropped is sent again
 				}
 			}
 			return
@@ -358,9 +359,29 @@ func (m *model) thaw() {
 	h := &modelHouse{all: newSagas()}
 	h.fold(m, 0)
 	p := e.asked.Data.(event.PublicationRequested)
+	if m.d.IntN(4) == 0 { // between its last question and its request: it looks afterwards who has what it moved
+		m.slip(h, e, p)
+		return
+	}
 	if may := h.all.permit(e.asked.Run, p, m.now); !may.gone && !may.made && may.refuse == "" && may.wait == "" {
 		e.leave = may.leave
 		m.effect(e, false)
+	}
+}
+
+// slip is a write of a moving name that comes far too late, and is made good.
+func (m *model) slip(h *modelHouse, e *modelEffect, p event.PublicationRequested) {
+	const name = "img:latest"
+	if p.Target != "image" || slices.Contains(e.leave, name) || m.regs[p.Target][name].run == "" {
+		return
+	}
+	before := m.regs[p.Target][name]
+	m.regs[p.Target][name] = bearer{e.asked.Run, m.pushed(e.asked.Run)}
+	for _, to := range h.all.lost(e.asked.Run, e.names, e.leave) {
+		m.regs[p.Target][name] = bearer{release.RunID(to), m.pushed(release.RunID(to))}
+	}
+	if now := m.regs[p.Target][name]; now.at < before.at {
+		m.fatal("%s went from %s to %s, and nobody made it good", name, before.run, now.run)
 	}
 }
 

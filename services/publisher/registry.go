@@ -82,7 +82,12 @@ func (e *registryEdge) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), e.remote.timeout)
-	resp, err := e.remote.client.Transport.RoundTrip(req.WithContext(ctx))
+	req = req.WithContext(ctx)
+	if err := fenced(req); err != nil {
+		cancel()
+		return nil, err
+	}
+	resp, err := e.remote.client.Transport.RoundTrip(req)
 	if err != nil {
 		cancel()
 		return nil, e.remote.broken(req, err)

@@ -185,6 +185,9 @@ func (r *remote) do(req *http.Request) (*http.Response, error) {
 	if r.password != "" && r.owns(req.URL) {
 		req.SetBasicAuth(r.user, r.password)
 	}
+	if err := fenced(req); err != nil {
+		return nil, err
+	}
 	resp, err := r.client.Do(req)
 	if err != nil {
 		return nil, r.broken(req, err)

@@ -234,3 +234,20 @@ func (s *saga) committing() bool {
 	}
 	return false
 }
+
+// moved are the names that a commit moves, and the place of its run's push.
+type moved struct {
+	at    uint64
+	names []string
+}
+
+// lost are those of the names that another release has which was pushed later.
+func (a *sagas) lost(run release.RunID, t moved, left []string) map[string]release.Digest {
+	out := map[string]release.Digest{}
+	for _, name := range t.names {
+		if h := a.held(name); h.at > t.at && h.run != run && h.gives != "" && !slices.Contains(left, name) {
+			out[name] = h.gives
+		}
+	}
+	return out
+}

@@ -83,7 +83,7 @@ func (p *publisher) attempt(ctx context.Context, d *bus.Delivery[event.Publicati
 	ctx, cancel := context.WithTimeout(ctx, p.config.StepTimeout)
 	defer cancel()
 	w := &work{
-		publisher: p, run: d.Event.Run, want: d.Data, stored: d.Event.Stored, seq: d.Event.Seq,
+		publisher: p, run: d.Event.Run, want: d.Data, stored: d.Event.Stored, seq: d.Event.Seq, tries: d.Number(),
 		done: event.PublicationAdvanced{Target: d.Data.Target, Kind: d.Data.Kind, State: d.Data.State, Round: d.Data.Round},
 	}
 	err := w.make(ctx)

@@ -59,8 +59,9 @@ func (t *oci) Undo(ctx context.Context, r Release) error {
 			if errors.Is(err, fs.ErrNotExist) || err == nil && release.DigestOf(b) != ours {
 				continue
 			}
-			if err == nil {
-				err = img.restore(ctx, tag, r.Had[img.repository+":"+tag], ours)
+			had, known := r.Had[img.repository+":"+tag]
+			if err == nil && known {
+				err = img.restore(ctx, tag, had, ours)
 			}
 			if err != nil {
 				return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ type work struct {
 	want   event.PublicationRequested
 	stored time.Time
 	seq    uint64
+	tries  int32 // deliveries of the request, with this one
 	done   event.PublicationAdvanced
 }
 
@@ -68,9 +71,12 @@ func (w *work) perform(ctx context.Context, target Target, r Release) error {
 
 // commit makes the release visible, if that is still allowed. The answer is as new as the stream.
 func (w *work) commit(ctx context.Context, target Target, r Release) error {
+	if err := w.ready(ctx, target, r); err != nil {
+		return w.begun(ctx, target, r, err)
+	}
 	leave, err := w.permitted(ctx)
 	if err != nil {
-		return err
+		return w.begun(ctx, target, r, err)
 	}
 	if w.book.permit(w.run, w.want, w.deps.Now()).made {
 		return errGone
@@ -78,15 +84,81 @@ func (w *work) commit(ctx context.Context, target Target, r Release) error {
 	if r.Leave = leave; len(leave) > 0 {
 		w.done.Detail = "a run that was pushed later has " + strings.Join(leave, ", ")
 	}
+	names := w.book.moved(w.run, w.want)
+	if err := w.visible(ctx, target, r); err != nil {
+		return err
+	}
+	return w.giveBack(ctx, target, r, names)
+}
+
+// visible lets a target make a commit that is permitted; it is broken off when somebody stops the release.
+func (w *work) visible(ctx context.Context, target Target, r Release) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go w.book.stopped(ctx, w.run, stop)
-	err = target.Commit(ctx, r)
+	err := target.Commit(fencedBy(ctx, w.fence(r.Leave)), r)
 	var stopped *stoppedError
 	if err != nil && errors.As(context.Cause(ctx), &stopped) {
 		return stopped
 	}
 	return err
+}
+
+// begun tells a commit that was forbidden before it began from one that an earlier try had begun: then a part is visible.
+func (w *work) begun(ctx context.Context, target Target, r Release, err error) error {
+	var forbidden *refused
+	if w.tries < 2 || !errors.As(err, &forbidden) {
+		return err
+	}
+	probe, failed := target.Probe(ctx, r)
+	if failed == nil && probe.Present() == 0 {
+		return err
+	}
+	return &stoppedError{forbidden.why}
+}
+
+// ready looks, before a commit that cannot be undone, whether every target that has nothing of the release yet can still take it:
+// hours may have gone since it was probed. What would fail then fails now, with nothing more visible than there is.
+func (w *work) ready(ctx context.Context, target Target, r Release) error {
+	if kindNamed(w.want.Kind).Undoes {
+		return nil
+	}
+	for _, t := range r.plan.Targets {
+		if w.book.committed(w.run, t.Name, t.Kind) {
+			continue
+		}
+		err := error(nil)
+		if t.Name == w.want.Target {
+			_, err = ask(ctx, target, r)
+		} else {
+			_, err = w.probe(ctx, w.run, r.plan, r.Candidate, t)
+		}
+		if fault.Is(err, fault.Transient) {
+			return fmt.Errorf("this commit cannot be undone, and it is not known whether target %s takes the release: %w", t.Name, err)
+		}
+		if err != nil {
+			return &refused{fmt.Sprintf("this commit cannot be undone, and target %s would not take the release: %v", t.Name, err)}
+		}
+	}
+	return nil
+}
+
+// giveBack looks once more who has the names that were just moved. A process that stood still after its last question may have
+// moved one from a release that was pushed later: that one gets it back.
+func (w *work) giveBack(ctx context.Context, target Target, r Release, names moved) error {
+	if !kindNamed(w.want.Kind).Moves {
+		return nil
+	}
+	if err := w.current(ctx, w.run); err != nil {
+		return err
+	}
+	lost := w.book.lost(w.run, names, r.Leave)
+	if len(lost) == 0 {
+		return nil
+	}
+	r.Had = lost
+	w.done.Detail = "given back to a run that was pushed later: " + strings.Join(slices.Sorted(maps.Keys(lost)), ", ")
+	return target.(undoer).Undo(ctx, r)
 }
 
 // stoppedError ends a commit that was under way: what it had made visible by then is visible.
@@ -107,7 +179,9 @@ func (w *work) undo(ctx context.Context, target Target, r Release) error {
 	if may := w.book.permit(w.run, w.want, w.deps.Now()); may.gone || may.made {
 		return errGone
 	}
-	r.Had = w.book.had(w.run, w.want)
+	if r.Had = w.book.had(w.run, w.want); len(r.Had) == 0 {
+		return fault.New(fault.Invalid, "cannot undo the commit to target %q: nothing is known of what was there before", w.want.Target)
+	}
 	return target.(undoer).Undo(ctx, r)
 }
 
