@@ -17,6 +17,7 @@ type Status struct {
 	Candidates []Candidate         `json:"candidates"`
 	Steps      []Step              `json:"steps"`
 	Release    *Release            `json:"release,omitempty"`
+	Publishing []Publishing        `json:"publishing"` // how far each target is, and what it waits for
 	Exports    []Export            `json:"exports"`
 	Artifacts  []ArtifactTotals    `json:"artifacts"`
 	LeftOut    []LeftOut           `json:"left_out"` // of the plan, with reasons

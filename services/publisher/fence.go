@@ -18,13 +18,15 @@ import (
 // request that writes asks again, unless it was asked a moment ago: before it is sent when it has no body, else before the last of
 // its body is, without which the server has nothing.
 
-// fresh is how old a permission may be when a request that rests on it is completed.
-const fresh = 2 * time.Second
+// fresh is how old a permission may be when a request that rests on it is completed, as a part of the time after which the step of
+// a publisher that is silent goes to another: before that nobody has taken it over.
+const fresh = 4
 
 // fence stands before every write of a commit.
 type fence struct {
 	mu    sync.Mutex
 	asked time.Time
+	fresh time.Duration               // so long it need not be asked again
 	again func(context.Context) error // asks the stream; an error when the permission is gone, or is another one
 	now   func() time.Time
 }
@@ -45,7 +47,7 @@ func pass(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// The wall clock goes on while a machine sleeps; one that was set back makes nothing fresh.
-	if age := f.now().Round(0).Sub(f.asked.Round(0)); age >= 0 && age < fresh {
+	if age := f.now().Round(0).Sub(f.asked.Round(0)); age >= 0 && age < f.fresh {
 		return nil
 	}
 	asked := f.now()
@@ -101,7 +103,7 @@ func (b *fencedBody) Close() error { return b.closer.Close() }
 
 // fence makes what stands before the writes of a commit that is permitted now, with these names left alone.
 func (w *work) fence(leave []string) *fence {
-	return &fence{asked: w.deps.Now(), now: w.deps.Now, again: func(ctx context.Context) error {
+	return &fence{asked: w.deps.Now(), now: w.deps.Now, fresh: w.config.AckWait / fresh, again: func(ctx context.Context) error {
 		now, err := w.permitted(ctx)
 		if err != nil { // the step comes again, and is told then what is so
 			return fault.New(fault.Transient, "the commit is not permitted any more: %v", err) //nolint:errorlint // what forbids it has begun is for the next try to say
