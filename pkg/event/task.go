@@ -45,6 +45,9 @@ type TaskDispatched struct {
 	Measured []string         `json:"measured,omitempty"` // variants that earlier attempts have measured
 
 	Environment string `json:"environment,omitempty"` // the protected one that the run was let into; empty for none
+
+	InputsIn release.Digest `json:"inputsIn,omitempty"` // blob of Inputs, as JSON, where they are too many for a message
+	Given    string         `json:"given,omitempty"`    // with InputsIn: their fingerprint, 16 hexadecimal digits
 }
 
 // Produced are the artifacts that a task left.

@@ -158,7 +158,7 @@ func (s *State) dispatched(t *task, a *attempt, p event.TaskDispatched, m mark) 
 	if a.dispatched.set() {
 		return
 	}
-	a.dispatched, a.given = m, event.InputsOf(p.Inputs)
+	a.dispatched, a.given = m, p.Fingerprint()
 	if w := t.want; w.dispatches(a.n) && w.sent != 0 {
 		s.time.facts.note(s.time.own(w.sent), m.at)
 	}

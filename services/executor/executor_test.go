@@ -234,6 +234,32 @@ func TestInputs(t *testing.T) {
 	}
 }
 
+// TestInputsInABlob: a list that is too long for a message is read from a blob, and only the list that was meant.
+func TestInputsInABlob(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("one", nil)
+	file, _ := blob.PutBytes(t.Context(), w.blobs, []byte("file\n"))
+	meant := []event.Produced{{Task: "a", Artifacts: []release.Artifact{{Name: "x", Type: "lib", Task: "a", Digest: file}}}}
+	other := []event.Produced{{Task: "a", Artifacts: []release.Artifact{{Name: "y", Type: "lib", Task: "a", Digest: file}}}}
+	for id, c := range map[release.TaskID]struct {
+		list  []event.Produced
+		class release.Class
+	}{"meant": {meant, release.ClassOK}, "other": {other, release.ClassInfra}} {
+		text, _ := json.Marshal(c.list)
+		digest, _ := blob.PutBytes(t.Context(), w.blobs, text)
+		w.dispatch(plan.Task{ID: id, Run: `cat "$SLUICE_INPUTS/libs/x"`, Inputs: []plan.Input{{Job: "libs", Type: "lib", From: []release.TaskID{"a"}}}},
+			func(_ *plan.Plan, d *event.TaskDispatched) {
+				d.Inputs = meant
+				*d = d.Outside(digest)
+			})
+		f := await(w, event.TaskFinished{Pool: "linux", Task: id, Attempt: 1})
+		if f.Class != c.class || (c.class == release.ClassOK) != (w.log(f) == "file\n") {
+			t.Errorf("%s: class %s (%s), log %q", id, f.Class, f.Reason, w.log(f))
+		}
+	}
+}
+
 func TestInputProblems(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

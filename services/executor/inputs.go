@@ -2,12 +2,15 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/sluiceci/sluice/pkg/blob"
+	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/pack"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
@@ -18,6 +21,9 @@ import (
 func (a *attempt) layInputs(ctx context.Context) error {
 	if len(a.task.Inputs) == 0 {
 		return nil
+	}
+	if err := a.fetchInputs(ctx); err != nil {
+		return err
 	}
 	if err := os.Mkdir(a.inputs(), 0o755); err != nil {
 		return fail(release.ClassInfra, "cannot make the inputs' directory: %w", err)
@@ -41,6 +47,27 @@ func (a *attempt) layInputs(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// maxInputs bounds the list of inputs that stands in a blob, in bytes.
+const maxInputs = 64 << 20
+
+// fetchInputs reads the list of what the attempt was given, where a message could not hold it.
+func (a *attempt) fetchInputs(ctx context.Context) error {
+	if a.data.InputsIn == "" {
+		return nil
+	}
+	text, err := blob.ReadAll(ctx, a.e.deps.Blobs, a.data.InputsIn, maxInputs)
+	if err != nil {
+		return fail(release.ClassInfra, "cannot read the list of inputs: %w", err)
+	}
+	if err := json.Unmarshal(text, &a.data.Inputs); err != nil {
+		return fail(release.ClassInfra, "cannot read the list of inputs in blob %s: %w", a.data.InputsIn, err)
+	}
+	if got := event.InputsOf(a.data.Inputs); got != a.data.Fingerprint() {
+		return fail(release.ClassInfra, "cannot use the list of inputs in blob %s: it is not the one that the attempt was given", a.data.InputsIn)
 	}
 	return nil
 }

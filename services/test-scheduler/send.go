@@ -2,9 +2,12 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/event"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/schedule"
@@ -34,13 +37,9 @@ func (s *sender) send(ctx context.Context, intents []schedule.Intent) bool {
 	default:
 		return false
 	}
-	events := make([]event.Event, 0, len(intents))
 	now := s.deps.Now()
-	for _, i := range intents {
-		events = append(events, s.event(i, now))
-	}
 	s.group.Go(func() {
-		s.store(ctx, events)
+		s.store(ctx, s.events(ctx, intents, now))
 		<-s.slots
 		select {
 		case s.freed <- struct{}{}:
@@ -48,6 +47,50 @@ func (s *sender) send(ctx context.Context, intents []schedule.Intent) bool {
 		}
 	})
 	return true
+}
+
+// events makes events of intents. One that cannot be made is decided again.
+func (s *sender) events(ctx context.Context, intents []schedule.Intent, now time.Time) []event.Event {
+	out := make([]event.Event, 0, len(intents))
+	for _, i := range intents {
+		if d, is := i.Payload.(event.TaskDispatched); is {
+			fitted, err := s.fit(ctx, d)
+			if err != nil {
+				s.deps.Log.Warn("cannot give out an attempt; trying again", "run", i.Cause.Run, "task", d.Task, "err", err)
+				continue
+			}
+			i.Payload = fitted
+		}
+		out = append(out, s.event(i, now))
+	}
+	return out
+}
+
+// maxInline is how many bytes of inputs a dispatch carries by itself; a blob holds more than that. Every scheduler, every reader of
+// facts and every copy of the stream would hold them all.
+const maxInline = 256 << 10
+
+// fewInputs are so few artifacts that they fit in a message, whatever they are called: nobody measures them.
+const fewInputs = 512
+
+// fit puts the inputs of a dispatch into a blob when they are too many for a message.
+func (s *sender) fit(ctx context.Context, d event.TaskDispatched) (event.TaskDispatched, error) {
+	artifacts := 0
+	for _, p := range d.Inputs {
+		artifacts += 1 + len(p.Artifacts)
+	}
+	if artifacts <= fewInputs {
+		return d, nil
+	}
+	text, err := json.Marshal(d.Inputs)
+	if err != nil || len(text) <= maxInline {
+		return d, err
+	}
+	digest, err := blob.PutBytes(ctx, s.deps.Blobs, text)
+	if err != nil {
+		return d, fmt.Errorf("cannot store the list of its inputs: %w", err)
+	}
+	return d.Outside(digest), nil
 }
 
 // event makes an event of an intent. One that follows from no event, such as the renewal of a lease, is named by its place

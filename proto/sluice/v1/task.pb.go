@@ -694,7 +694,11 @@ type TaskDispatched struct {
 	// Variants that earlier attempts have measured.
 	Measured []string `protobuf:"bytes,9,rep,name=measured,proto3" json:"measured,omitempty"`
 	// The protected one that the run was let into; empty for none.
-	Environment   string `protobuf:"bytes,10,opt,name=environment,proto3" json:"environment,omitempty"`
+	Environment string `protobuf:"bytes,10,opt,name=environment,proto3" json:"environment,omitempty"`
+	// Blob of inputs, as JSON, where they are too many for a message.
+	InputsIn string `protobuf:"bytes,11,opt,name=inputs_in,json=inputsIn,proto3" json:"inputs_in,omitempty"`
+	// With inputs_in: their fingerprint, 16 hexadecimal digits.
+	Given         string `protobuf:"bytes,12,opt,name=given,proto3" json:"given,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -795,6 +799,20 @@ func (x *TaskDispatched) GetMeasured() []string {
 func (x *TaskDispatched) GetEnvironment() string {
 	if x != nil {
 		return x.Environment
+	}
+	return ""
+}
+
+func (x *TaskDispatched) GetInputsIn() string {
+	if x != nil {
+		return x.InputsIn
+	}
+	return ""
+}
+
+func (x *TaskDispatched) GetGiven() string {
+	if x != nil {
+		return x.Given
 	}
 	return ""
 }
@@ -1849,7 +1867,7 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x04Held\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\tR\x05place\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x03R\x05token\x12\x18\n" +
-	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xc2\x02\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xf5\x02\n" +
 	"\x0eTaskDispatched\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -1861,7 +1879,9 @@ const file_sluice_v1_task_proto_rawDesc = "" +
 	"\x05lease\x18\b \x01(\v2\x10.sluice.v1.LeaseR\x05lease\x12\x1a\n" +
 	"\bmeasured\x18\t \x03(\tR\bmeasured\x12 \n" +
 	"\venvironment\x18\n" +
-	" \x01(\tR\venvironment\"Q\n" +
+	" \x01(\tR\venvironment\x12\x1b\n" +
+	"\tinputs_in\x18\v \x01(\tR\binputsIn\x12\x14\n" +
+	"\x05given\x18\f \x01(\tR\x05given\"Q\n" +
 	"\bProduced\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x121\n" +
 	"\tartifacts\x18\x02 \x03(\v2\x13.sluice.v1.ArtifactR\tartifacts\"\xcb\x01\n" +
