@@ -34,9 +34,9 @@ type destination interface {
 	// claim writes a small file, unless one is there, and returns what is there then: the first one wins.
 	claim(ctx context.Context, name string, text []byte) ([]byte, error)
 
-	// lead makes latest/ lead to a manifest at once. replaces is asked with the manifest that it leads to now, or nil, and
+	// lead makes a folder, latest/ or released/, lead to a manifest at once. replaces is asked with the manifest that it leads to now, or nil, and
 	// says whether the new one takes its place; of two that lead at once the second is asked again.
-	lead(ctx context.Context, to manifest, replaces func(now []byte) (bool, error)) error
+	lead(ctx context.Context, folder string, to manifest, replaces func(now []byte) (bool, error)) error
 
 	// location is the address of a name, for people.
 	location(name string) string

@@ -180,30 +180,30 @@ func (d *directory) claim(ctx context.Context, name string, text []byte) (now []
 	return now, err
 }
 
-// lead replaces the link latest by one that leads elsewhere; that happens at once. The lock keeps two exporters from
+// lead replaces the link by one that leads elsewhere; that happens at once. The lock keeps two exporters from
 // asking what is there now and both replacing it.
-func (d *directory) lead(ctx context.Context, to manifest, replaces func([]byte) (bool, error)) error {
-	return d.with("lead", latestFolder, func(root *os.Root) error {
+func (d *directory) lead(ctx context.Context, folder string, to manifest, replaces func([]byte) (bool, error)) error {
+	return d.with("lead", folder, func(root *os.Root) error {
 		unlock, err := lock(ctx, root)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		now, err := root.ReadFile(latestFolder + "/" + manifestFile)
+		now, err := root.ReadFile(folder + "/" + manifestFile)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if yes, err := replaces(now); err != nil || !yes {
 			return err
 		}
-		return d.link(root, to.Home)
+		return d.link(root, folder, to.Home)
 	})
 }
 
-func (d *directory) link(root *os.Root, home string) error {
-	if info, err := root.Lstat(latestFolder); err == nil && info.Mode().Type() != fs.ModeSymlink {
+func (d *directory) link(root *os.Root, folder, home string) error {
+	if info, err := root.Lstat(folder); err == nil && info.Mode().Type() != fs.ModeSymlink {
 		return fault.New(fault.Conflict, "cannot make %s lead to %s: expected a link there or nothing, found a %s; move it away",
-			d.location(latestFolder), home, info.Mode())
+			d.location(folder), home, info.Mode())
 	}
 	temp, err := newAside(root)
 	if err != nil {
@@ -212,7 +212,7 @@ func (d *directory) link(root *os.Root, home string) error {
 	if err := root.Symlink(filepath.FromSlash(home), temp); err != nil {
 		return err
 	}
-	if err := root.Rename(temp, latestFolder); err != nil {
+	if err := root.Rename(temp, folder); err != nil {
 		return errors.Join(err, root.Remove(temp))
 	}
 	return syncFolder(root, ".")

@@ -113,13 +113,13 @@ func (o *objects) read(ctx context.Context, name string) ([]byte, string, error)
 	return text, info.Tag, nil
 }
 
-// lead writes latest/manifest.json, provided that it is still the one that was looked at.
-func (o *objects) lead(ctx context.Context, to manifest, replaces func([]byte) (bool, error)) error {
+// lead writes the folder's manifest.json, provided that it is still the one that was looked at.
+func (o *objects) lead(ctx context.Context, folder string, to manifest, replaces func([]byte) (bool, error)) error {
 	text, err := document(to)
 	if err != nil {
 		return err
 	}
-	const name = latestFolder + "/" + manifestFile
+	name := folder + "/" + manifestFile
 	now, tag, err := o.read(ctx, name)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (o *objects) lead(ctx context.Context, to manifest, replaces func([]byte) (
 	}
 	_, err = o.bucket.Put(ctx, name, text, bucket.Write{MediaType: "application/json", Absent: now == nil, Tag: tag})
 	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Transient, "cannot make latest/ lead to %s: another exporter was quicker; looking again: %w", to.Home, err)
+		return fault.New(fault.Transient, "cannot make %s/ lead to %s: another exporter was quicker; looking again: %w", folder, to.Home, err)
 	}
 	return err
 }

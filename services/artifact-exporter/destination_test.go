@@ -223,7 +223,7 @@ func leading(t *testing.T, k kept, m manifest, replaces func([]byte) (bool, erro
 	if err := k.put(t.Context(), m.Home+"/"+manifestFile, f); err != nil {
 		t.Fatal(err)
 	}
-	return k.lead(t.Context(), m, replaces)
+	return k.lead(t.Context(), latestFolder, m, replaces)
 }
 
 func testLead(t *testing.T, k kept) {
@@ -256,7 +256,7 @@ func testLeadAtOnce(t *testing.T, k kept) {
 		m := manifest{Repo: "r", Home: fmt.Sprintf("many/%d", i), Planned: time.Unix(int64(1000+i), 0).UTC(), Pushed: uint64(1000 + i)}
 		all.Go(func() {
 			for {
-				err := leading(t, k, m, func(now []byte) (bool, error) { yes, _, err := replaces(m, now); return yes, err })
+				err := leading(t, k, m, func(now []byte) (bool, error) { yes, _, err := replaces(latestFolder, m, now); return yes, err })
 				if err == nil {
 					return
 				}

@@ -65,15 +65,15 @@ func TestReplaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		yes, why, err := replaces(m, text)
+		yes, why, err := replaces(latestFolder, m, text)
 		if yes != test.yes || fault.Of(err) != test.fault {
 			t.Errorf("%s: replaces = %t, %q, %v; want %t and an error of kind %q", name, yes, why, err, test.yes, test.fault)
 		}
 	}
-	if yes, _, err := replaces(m, nil); !yes || err != nil {
+	if yes, _, err := replaces(latestFolder, m, nil); !yes || err != nil {
 		t.Errorf("nothing: replaces = %t, %v; want true", yes, err)
 	}
-	if yes, _, err := replaces(m, []byte("<html>")); yes || !fault.Is(err, fault.Conflict) {
+	if yes, _, err := replaces(latestFolder, m, []byte("<html>")); yes || !fault.Is(err, fault.Conflict) {
 		t.Errorf("what is no manifest: replaces = %t, %v; want kind conflict", yes, err)
 	}
 }

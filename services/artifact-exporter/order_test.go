@@ -59,3 +59,39 @@ func TestAFileOfTheSameSizeIsNotTheFile(t *testing.T) {
 		}
 	}
 }
+
+// TestReleasedFollowsThePublication: an open gate moves latest/, and only a release that every target has moves released/, to the later
+// push of two.
+func TestReleasedFollowsThePublication(t *testing.T) {
+	t.Parallel()
+	dir, path := folder(t)
+	w := newWorld(t, dir)
+	w.start()
+	stories := []story{{change: push("master", "a"), text: "first"}, {change: push("master", "b"), text: "second"}, {change: push("master", "c"), text: "third"}}
+	for _, s := range stories {
+		w.say(s.run(), event.ChangeReceived{Change: s.change})
+	}
+	for _, s := range stories {
+		s.tell(w)
+	}
+	published := func(s story, round int32) {
+		w.say(s.run(), event.ReleasePublished{Round: round, Candidate: release.NewCandidate(s.run(), s.change.Commit, []release.Artifact{s.wheel(w)}).ID})
+	}
+	w.exported(9) // of each the candidate, the results and latest
+	if _, err := os.Lstat(filepath.Join(path, "released")); err == nil {
+		t.Fatal("released/ is there, and nothing is published")
+	}
+	published(stories[1], 2) // after two retries of the publication
+	w.exported(10)
+	for folder, want := range map[string]story{"latest": stories[2], "released": stories[1]} {
+		if m := readManifest(t, filepath.Join(path, folder)); m.Run != want.run() {
+			t.Errorf("%s/ leads to %s, want %s", folder, m.Run, want.run())
+		}
+	}
+	published(stories[0], 0)
+	published(stories[2], 0)
+	w.exported(11) // the first does not take it back
+	if m := readManifest(t, filepath.Join(path, "released")); m.Run != stories[2].run() {
+		t.Errorf("released/ leads to %s, want %s", m.Run, stories[2].run())
+	}
+}

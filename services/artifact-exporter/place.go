@@ -86,7 +86,7 @@ func under(c release.Change) string {
 	}
 	first, _, _ := strings.Cut(branch, "/")
 	switch strings.ToLower(first) {
-	case "latest", "pull", "tags": // not even where "Latest" and "latest" are the same name
+	case "latest", "released", "pull", "tags": // not even where "Latest" and "latest" are the same name
 		return path.Join(changed(first, longestSegment), line(branch))
 	}
 	return line(branch)

@@ -32,6 +32,7 @@ func TestBase(t *testing.T) {
 		{release.Change{Kind: release.Tag, Ref: "refs/tags/v1.0"}, "tags/v1.0/" + c},
 		{release.Change{Kind: release.Manual, Branch: "master", Ref: "refs/tags/v1.0"}, "tags/v1.0/" + c},
 		{release.Change{Kind: release.Push, Branch: "latest"}, "latest~/latest/" + c},
+		{release.Change{Kind: release.Push, Branch: "Released"}, "Released~/Released/" + c},
 		{release.Change{Kind: release.Push, Branch: "Latest/x"}, "Latest~/Latest/x/" + c},
 		{release.Change{Kind: release.Push, Branch: "pull/7"}, "pull~/pull/7/" + c},
 		{release.Change{Kind: release.Push, Branch: "../../etc"}, "~/~/etc/" + c},

@@ -26,7 +26,7 @@ type Config struct {
 func New(config Config, deps service.Deps) (service.Service, error) {
 	s := service.Service{
 		Name: Name, Bus: deps.Bus, Follows: []event.Type{event.TypeTaskFinished},
-		Doc: "what runs left → <branch>/<commit>/… and latest/ at each destination",
+		Doc: "what runs left → <branch>/<commit>/… latest/ and released/ at each destination",
 	}
 	taken := map[string]bool{}
 	for _, c := range config.Destinations {
@@ -70,6 +70,7 @@ func (x *exporter) routes() []bus.Route {
 		bus.Work("candidate-"+x.name, says, x.candidate),
 		bus.Work("task-"+x.name, nil, x.task, bus.Workers(4)),
 		bus.Work("latest-"+x.name, says, x.latest),
+		bus.Work("released-"+x.name, says, x.released),
 		bus.Work("results-"+x.name, says, x.results),
 	}
 }

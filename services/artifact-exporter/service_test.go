@@ -375,7 +375,7 @@ func TestWithoutDestinations(t *testing.T) {
 	for _, link := range service.Topology(s) {
 		fmt.Fprintln(&b, link.Hears, link.Says)
 	}
-	want := "[candidate.assembled task.finished gate.opened run.finished] [artifact.exported]\n"
+	want := "[candidate.assembled task.finished gate.opened release.published run.finished] [artifact.exported]\n"
 	if b.String() != want {
 		t.Errorf("topology is %q, want %q", b.String(), want)
 	}
