@@ -224,7 +224,7 @@ func (v *view) closed() bool {
 func (v *view) renew(dir string) error {
 	// A user of its own cannot change the directory itself, nor those that trees are mounted in. The program's can.
 	if v.user >= 0 {
-		if n, err := entries(dir); err != nil || n == v.bare[dir] {
+		if n, err := entries(dir, v.bare[dir]); err != nil || n == v.bare[dir] {
 			return err
 		}
 	}
@@ -258,24 +258,30 @@ func (v *view) renew(dir string) error {
 	return nil
 }
 
-// entries counts what is in a directory, up to a few dozen.
-func entries(dir string) (int, error) {
+// entries counts what is in a directory. It stops soon beyond a number, so that a command cannot make it long.
+func entries(dir string, most int) (int, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, os.NewSyscallError("open", err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	return list(fd)
+	return list(fd, most)
 }
 
-// list counts the entries that one look into an open directory brings.
-func list(dir int) (int, error) {
+// list counts the entries of an open directory.
+func list(dir, most int) (count int, err error) {
 	var buffer [2048]byte
-	n, err := unix.ReadDirent(dir, buffer[:])
-	if err != nil {
-		return 0, os.NewSyscallError("getdents", err)
+	for count <= most {
+		n, err := unix.ReadDirent(dir, buffer[:])
+		if err != nil {
+			return 0, os.NewSyscallError("getdents", err)
+		}
+		if n == 0 {
+			break
+		}
+		_, found, _ := unix.ParseDirent(buffer[:n], -1, nil)
+		count += found
 	}
-	_, count, _ := unix.ParseDirent(buffer[:n], -1, nil)
 	return count, nil
 }
 
@@ -307,7 +313,7 @@ func (v *view) leftQueues() bool {
 	if _, err := unix.Seek(v.queues, 0, io.SeekStart); err != nil {
 		return true
 	}
-	n, err := list(v.queues)
+	n, err := list(v.queues, 0)
 	return n > 0 || err != nil
 }
 

@@ -3,6 +3,7 @@ package cell
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -233,7 +234,7 @@ func (v *view) makeBelow() error {
 // look remembers how scratch directories are before any command.
 func (v *view) look() error {
 	for _, dir := range v.scratch {
-		n, err := entries(dir)
+		n, err := entries(dir, math.MaxInt)
 		if err != nil {
 			return err
 		}
