@@ -53,6 +53,9 @@ func (b *Bus) PublishLog(c LogChunk) (wait func(context.Context) error, err erro
 	return func(ctx context.Context) error { _, err := await(ctx, f); return err }, nil
 }
 
+// logResets is how often a reader of logs makes its consumer again before it gives up; whoever reads begins anew.
+const logResets = 3
+
 // FollowLog calls fn with the chunks of a task's attempts, from the first that the stream still has, until ctx ends or
 // fn returns false. Only what the pool says is read: it is the one that the attempt was given to. An empty task follows
 // every task of the run; attempt 0 follows every attempt.
@@ -60,7 +63,9 @@ func (b *Bus) FollowLog(
 	ctx context.Context, pool string, run release.RunID, task release.TaskID, attempt int32, fn func(LogChunk) bool,
 ) error {
 	subject := fmt.Sprintf("sluice.log.%s.%s.%s.%s", pool, run, orStar(string(task)), orStar(attemptToken(attempt)))
-	consumer, err := b.js.OrderedConsumer(ctx, Logs, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject}})
+	consumer, err := b.js.OrderedConsumer(ctx, Logs, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{subject}, MaxResetAttempts: logResets,
+	})
 	if err != nil {
 		return fault.New(fault.Transient, "cannot follow the log of %s: %w", run, err)
 	}

@@ -148,6 +148,30 @@ func TestLiveLog(t *testing.T) {
 	until(t, messages, func(m message) bool { return m.event == "done" })
 }
 
+// TestTheLogBeforeACrash: an executor is lost while its attempt prints, and the stream has forgotten the first lines. What is left
+// is shown by the API and the page, with what is missing.
+func TestTheLogBeforeACrash(t *testing.T) {
+	t.Parallel()
+	w := begin(t, Config{})
+	w.tell()
+	w.print(41, 43)
+	_, err := w.bus.PublishLog(bus.LogChunk{Pool: "linux", Run: w.story.Runs["running"], Task: liveTask, Attempt: 2, Number: 44, FirstLine: 44, Data: []byte("and th")})
+	must(t, err)
+	w.end(event.TaskFinished{Outcome: release.Error, Class: release.ClassLost, Reason: "executor linux-7f3a fell silent"})
+	path := "/tasks/" + string(liveTask)
+	want := "sluice: 40 lines are missing here: the stream of logs has them no longer\nline 41 <b>\nline 42 <b>\nline 43 <b>\nand th\n" +
+		"sluice: this log is not whole: its executor was lost, and the lines that came last may be missing\n"
+	got := ""
+	for end := time.Now().Add(time.Minute); got != want; time.Sleep(20 * time.Millisecond) {
+		if _, got = w.get("/api/v1" + w.path("running") + path + "/log?attempt=2"); time.Now().After(end) {
+			t.Fatalf("the log is\n%s\nwant\n%s", got, want)
+		}
+	}
+	if _, page := w.get(w.path("running") + path + "?attempt=2"); !strings.Contains(page, "line 43") || !strings.Contains(page, "this log is not whole: its executor was lost") {
+		t.Errorf("the page of the task does not show it")
+	}
+}
+
 func TestLiveLogShowsALineWithoutItsEnd(t *testing.T) {
 	t.Parallel()
 	w := begin(t, Config{})

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/sluiceci/sluice/pkg/bus"
 )
@@ -36,15 +37,36 @@ func newCutter(from int64, fn func(Piece) error) *cutter {
 // restart says that the next source begins with a line.
 func (c *cutter) restart(line int64) { c.source = place{line: line} }
 
-// chunk takes a chunk of the bus. The stream of logs forgets: what it no longer has is left out.
+// chunk takes a chunk of the bus. The stream of logs forgets: what it no longer has is left out, and told.
 func (c *cutter) chunk(chunk bus.LogChunk) error {
 	if chunk.FirstLine != c.source.line && chunk.FirstLine > 0 {
 		c.source = place{line: chunk.FirstLine}
+	}
+	if gap := c.source.line - c.want.line; gap > 0 {
+		c.want = c.source
+		if err := c.say(c.source.line-1, fmt.Sprintf("%d lines are missing here: the stream of logs has them no longer", gap)); err != nil {
+			return err
+		}
 	}
 	if c.want.before(c.source) {
 		c.want = c.source
 	}
 	return c.take(chunk.Data)
+}
+
+// note ends a log with a line of our own.
+func (c *cutter) note(text string) error {
+	if c.want.column > 0 { // the last line has no end
+		if err := c.fn(Piece{Line: c.want.line, Column: c.want.column, Text: []byte("\n")}); err != nil {
+			return err
+		}
+		c.want = place{line: c.want.line + 1}
+	}
+	return c.say(c.want.line, text)
+}
+
+func (c *cutter) say(line int64, text string) error {
+	return c.fn(Piece{Line: line, Text: []byte("sluice: " + text + "\n")})
 }
 
 // take takes the source's next bytes.

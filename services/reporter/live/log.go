@@ -61,6 +61,9 @@ func (l *Logs) Read(ctx context.Context, q LogQuery, fn func(Piece) error) error
 			return err
 		}
 	}
+	if attempt.Log == "" {
+		return l.remains(ctx, attempt, q, next)
+	}
 	return l.archived(ctx, attempt, next)
 }
 
@@ -131,6 +134,23 @@ func (l *Logs) archived(ctx context.Context, a readmodel.Attempt, next *cutter) 
 			return fault.New(fault.Transient, "cannot read the log of %s: %w", a.Task, err)
 		}
 	}
+}
+
+// remains reads what the stream still has of a log that was never stored whole: its executor was lost, or could not store it. The
+// lines before the end are what people need; that there may have been more is told as the last of them.
+func (l *Logs) remains(ctx context.Context, a readmodel.Attempt, q LogQuery, next *cutter) error {
+	if a.Started.IsZero() || a.Class != release.ClassLost && a.LogLines == 0 {
+		return nil // nothing was printed
+	}
+	q.Follow = false
+	if err := l.follow(ctx, a.Pool, q, next); err != nil || ctx.Err() != nil {
+		return err
+	}
+	why := "its executor could not store it"
+	if a.Class == release.ClassLost {
+		why = "its executor was lost"
+	}
+	return next.note("this log is not whole: " + why + ", and the lines that came last may be missing")
 }
 
 // follow reads a running attempt's log from the bus until its last chunk, or until the attempt has ended and nothing
