@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/release"
@@ -41,10 +42,14 @@ type GateClosed struct {
 
 // GateApproved says that a person approves the release of a candidate. Another candidate needs another approval.
 type GateApproved struct {
-	By        string         `json:"by,omitempty"`
+	By        string         `json:"by,omitempty"` // the person's name for people
 	Note      string         `json:"note,omitempty"`
 	Candidate release.Digest `json:"candidate,omitempty"` // id of the candidate that was approved
+	Approver  string         `json:"approver,omitempty"`  // subject: "github:ada", "token:ada"; of old facts only the name is known
 }
+
+// Person is who approved, as approvals are counted: two people may have one name, and nobody chooses their subject.
+func (g GateApproved) Person() string { return cmp.Or(g.Approver, g.By) }
 
 // EnvironmentApproved says that a reviewer lets a run use a protected environment. Its publications are of the candidate that
 // the reviewer saw: another candidate needs another approval.
@@ -195,9 +200,9 @@ func (g GateClosed) Key() string   { return number(g.Round) }
 func (GateApproved) EventType() Type { return TypeGateApproved }
 func (g GateApproved) Key() string {
 	if !g.Candidate.Valid() {
-		return release.Slug(g.By)
+		return release.Slug(g.Person())
 	}
-	return release.Slug(g.By) + "-" + g.Candidate.Hex()[:12]
+	return release.Slug(g.Person()) + "-" + g.Candidate.Hex()[:12]
 }
 
 func (EnvironmentApproved) EventType() Type { return TypeEnvironmentApproved }

@@ -199,7 +199,7 @@ func (s *State) applyGate(r *run, p event.Payload, m mark) bool {
 			set(&r.closed, p.Round, max(m.at, 1))
 		}
 	case event.GateApproved:
-		set(&r.approvals, approval{p.By, p.Candidate}, true)
+		set(&r.approvals, approval{p.Person(), p.Candidate}, true)
 	case event.EnvironmentApproved:
 		s.applyReview(r, p, m)
 	case event.GateHeld:

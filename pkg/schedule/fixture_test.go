@@ -203,6 +203,12 @@ func approve(by string) event.GateApproved {
 	return event.GateApproved{By: by, Candidate: assembled(0).Candidate}
 }
 
+func approveAs(subject, by string) event.GateApproved {
+	p := approve(by)
+	p.Approver = subject
+	return p
+}
+
 func assembled(round int32) event.CandidateAssembled {
 	return event.CandidateAssembled{Round: round, Candidate: release.DigestOf([]byte("candidate")), Artifacts: 1}
 }

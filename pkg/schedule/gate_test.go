@@ -61,6 +61,8 @@ func TestGate(t *testing.T) {
 		"no policy":             {pushed(func(p *event.RunPlanned) { p.Release = release.ReleasePolicy{} }), "close 0", "policy: branch master is not the release branch "},
 		"approvals pending":     {pushed(func(p *event.RunPlanned) { p.Release.Approvals = 2 }), "", "approvals: 0 of 2 people have approved"},
 		"approved once by one":  {append(pushed(func(p *event.RunPlanned) { p.Release.Approvals = 2 }), approve("ann"), event.GateApproved{By: "bob"}, event.GateApproved{By: "eve", Candidate: release.DigestOf([]byte("another"))}, approve("ann")), "", "approvals: 1 of 2 people have approved"},
+		"one person, two names": {append(pushed(func(p *event.RunPlanned) { p.Release.Approvals = 2 }), approveAs("oidc:1", "ann"), approveAs("oidc:1", "bob")), "", "approvals: 1 of 2 people have approved"},
+		"two people, one name":  {append(pushed(func(p *event.RunPlanned) { p.Release.Approvals = 2 }), approveAs("oidc:1", "ann"), approveAs("oidc:2", "ann")), "open 0", ""},
 		"approved":              {append(pushed(func(p *event.RunPlanned) { p.Release.Approvals = 1 }), approve("ann")), "open 0", ""},
 		"held":                  {append([]event.Payload{event.GateHeld{Request: "1", By: "ann", Reason: "wait for docs"}}, all...), "", "hold: held by ann (wait for docs)"},
 		"held and resumed":      {append([]event.Payload{event.GateHeld{Request: "1"}, event.GateHeld{Request: "2"}, event.GateResumed{Request: "3"}}, all...), "open 0", ""},

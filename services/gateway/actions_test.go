@@ -69,7 +69,7 @@ func TestEveryActionIsAFact(t *testing.T) {
 		{
 			"/api/v1/runs/" + string(run) + "/approve", `{"note": "looks good"}`, run,
 			func(string) event.Payload {
-				return event.GateApproved{By: "ada", Note: "looks good", Candidate: release.DigestOf([]byte("candidate"))}
+				return event.GateApproved{Approver: "token:ada", By: "ada", Note: "looks good", Candidate: release.DigestOf([]byte("candidate"))}
 			},
 		},
 		{

@@ -241,7 +241,7 @@ func TestRunsOfTheHead(t *testing.T) {
 		t.Errorf("answered %s", text)
 	}
 	held, approved := w.get(own.RunID(), event.TypeGateHeld).Data.(event.GateHeld), w.get(own.RunID(), event.TypeGateApproved).Data.(event.GateApproved)
-	if held.By != "ada" || held.Reason != "wait" || approved.By != "ada" || approved.Note != "fine" || approved.Candidate != release.DigestOf([]byte("candidate")) {
+	if held.By != "ada" || held.Reason != "wait" || approved.By != "ada" || approved.Approver != "gitea:ada" || approved.Note != "fine" || approved.Candidate != release.DigestOf([]byte("candidate")) {
 		t.Errorf("%+v %+v", held, approved)
 	}
 	w.comment(1, "ada", "/resume", numbered(1))

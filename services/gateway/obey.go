@@ -125,7 +125,12 @@ func (o *order) approve(ctx context.Context, note string) error {
 		o.done("nothing is approved: run %s has no candidate yet", run)
 		return nil
 	}
-	return o.gate(ctx, "approved", event.GateApproved{By: o.comment.Author, Note: note, Candidate: candidate})
+	p, err := o.gateway.project(o.comment.Project)
+	if err != nil {
+		return err
+	}
+	subject := p.Forge + ":" + o.comment.Author // as who signs in with the forge is called
+	return o.gate(ctx, "approved", event.GateApproved{Approver: subject, By: o.comment.Author, Note: note, Candidate: candidate})
 }
 
 // gate says something about the gate of the pull request's own run. Runs that comments asked for never publish.

@@ -129,7 +129,7 @@ func (g *gateway) approve(ctx context.Context, r request) (done, error) {
 	if candidate == "" {
 		return done{}, fault.New(fault.Conflict, "cannot approve run %s: it has no candidate yet; approve it when its builds have ended", run)
 	}
-	id, err := g.say(ctx, run, event.GateApproved{By: r.by, Note: r.body.Note, Candidate: candidate})
+	id, err := g.say(ctx, run, event.GateApproved{Approver: r.who.Subject, By: r.by, Note: r.body.Note, Candidate: candidate})
 	return done{Run: run, Event: id}, err
 }
 

@@ -76,7 +76,7 @@ func (o *orders) apply(e event.Event, opened uint64) {
 	case event.GateResumed:
 		o.resumed = max(o.resumed, e.Seq)
 	case event.GateApproved:
-		o.approvals[approval{p.By, p.Candidate}] = true
+		o.approvals[approval{p.Person(), p.Candidate}] = true
 	case event.EnvironmentApproved:
 		o.reviews[review{p.Environment, p.Reviewer, p.Candidate}] = true
 	case event.CandidateRejected:

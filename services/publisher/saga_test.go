@@ -410,6 +410,8 @@ func TestAnApprovalIsOfACandidate(t *testing.T) {
 	}{
 		"two people":                  {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, event.GateApproved{By: "bob", Candidate: "sha256:candidate"}}, true},
 		"one person twice":            {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, event.GateApproved{By: "ann", Candidate: "sha256:candidate", Note: "really"}}, false},
+		"two people of one name":      {[]event.Payload{event.GateApproved{Approver: "oidc:1", By: "ann", Candidate: "sha256:candidate"}, event.GateApproved{Approver: "oidc:2", By: "ann", Candidate: "sha256:candidate"}}, true},
+		"one person of two names":     {[]event.Payload{event.GateApproved{Approver: "oidc:1", By: "ann", Candidate: "sha256:candidate"}, event.GateApproved{Approver: "oidc:1", By: "bob", Candidate: "sha256:candidate"}}, false},
 		"one of another candidate":    {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, other}, false},
 		"one that names nothing":      {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, event.GateApproved{By: "bob"}}, false},
 		"three, one of another":       {[]event.Payload{event.GateApproved{By: "ann", Candidate: "sha256:candidate"}, other, event.GateApproved{By: "eve", Candidate: "sha256:candidate"}}, true},

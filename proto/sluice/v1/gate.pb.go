@@ -375,10 +375,13 @@ func (x *GateClosed) GetReason() string {
 // GateApproved says that a person approves the release of a candidate. Another candidate needs another approval.
 type GateApproved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	By    string                 `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
-	Note  string                 `protobuf:"bytes,2,opt,name=note,proto3" json:"note,omitempty"`
+	// The person's name for people.
+	By   string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	Note string `protobuf:"bytes,2,opt,name=note,proto3" json:"note,omitempty"`
 	// Id of the candidate that was approved.
-	Candidate     string `protobuf:"bytes,3,opt,name=candidate,proto3" json:"candidate,omitempty"`
+	Candidate string `protobuf:"bytes,3,opt,name=candidate,proto3" json:"candidate,omitempty"`
+	// Subject, by which approvals are counted.
+	Approver      string `protobuf:"bytes,4,opt,name=approver,proto3" json:"approver,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -430,6 +433,13 @@ func (x *GateApproved) GetNote() string {
 func (x *GateApproved) GetCandidate() string {
 	if x != nil {
 		return x.Candidate
+	}
+	return ""
+}
+
+func (x *GateApproved) GetApprover() string {
+	if x != nil {
+		return x.Approver
 	}
 	return ""
 }
@@ -1559,11 +1569,12 @@ const file_sluice_v1_gate_proto_rawDesc = "" +
 	"\n" +
 	"conditions\x18\x02 \x03(\v2\x14.sluice.v1.ConditionR\n" +
 	"conditions\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"P\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"l\n" +
 	"\fGateApproved\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x12\n" +
 	"\x04note\x18\x02 \x01(\tR\x04note\x12\x1c\n" +
-	"\tcandidate\x18\x03 \x01(\tR\tcandidate\"\x95\x01\n" +
+	"\tcandidate\x18\x03 \x01(\tR\tcandidate\x12\x1a\n" +
+	"\bapprover\x18\x04 \x01(\tR\bapprover\"\x95\x01\n" +
 	"\x13EnvironmentApproved\x12 \n" +
 	"\venvironment\x18\x01 \x01(\tR\venvironment\x12\x1a\n" +
 	"\breviewer\x18\x02 \x01(\tR\breviewer\x12\x0e\n" +
