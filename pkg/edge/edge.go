@@ -72,7 +72,7 @@ func (e *Edge) Handler(next http.Handler) http.Handler {
 // Serve serves a handler on a listener until ctx ends, then lets requests finish for five seconds. Streams that have no end
 // (server-sent events) are cut then; their clients connect again.
 func (e *Edge) Serve(ctx context.Context, handler http.Handler, listener net.Listener) error {
-	kept := newConnections(e.connections)
+	kept := newConnections(e.connections, e.proxies)
 	server := &http.Server{
 		Handler:           e.Handler(handler),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,

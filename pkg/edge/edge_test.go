@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +43,20 @@ func (n *network) dial() net.Conn {
 	n.conns <- server
 	return client
 }
+
+// from is a connection from an address.
+func (n *network) from(address string) net.Conn {
+	client, server := net.Pipe()
+	n.conns <- placed{server, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))}
+	return client
+}
+
+type placed struct {
+	net.Conn
+	at net.Addr
+}
+
+func (p placed) RemoteAddr() net.Addr { return p.at }
 
 // served runs a handler behind an edge within a bubble.
 func served(t *testing.T, l Limits, handler http.HandlerFunc, test func(*network)) {
@@ -224,6 +239,35 @@ func TestPipelining(t *testing.T) {
 		}
 		_ = c.Close()
 	})
+}
+
+// TestOneAddressLeavesRoom: whatever somebody does on their connections, half headers or requests that never end, others are served.
+func TestOneAddressLeavesRoom(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"half headers": "GET / HTTP/1.1\r\nHost: loc", "bodies that do not come": "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n", "nothing": "",
+	} {
+		served(t, Limits{Connections: 10}, func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}, func(n *network) {
+			var thiefs []net.Conn
+			for i := range 30 {
+				c := n.from(fmt.Sprintf("[2001:db8::%x]:%d", i, 1000+i)) // one network
+				go func() { _, _ = io.WriteString(c, text) }()
+				thiefs = append(thiefs, c)
+				synctest.Wait()
+			}
+			for i := range 5 {
+				c := n.from(fmt.Sprintf("192.0.2.%d:1", i))
+				if answer := ask(t, c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); answer.StatusCode != http.StatusOK {
+					t.Errorf("%s: somebody else is answered %d", name, answer.StatusCode)
+				}
+			}
+			for _, c := range thiefs {
+				_ = c.Close()
+			}
+		})
+	}
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
