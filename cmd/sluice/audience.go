@@ -89,7 +89,7 @@ func (in *installation) checkSecrets() error {
 	for _, p := range in.Projects {
 		projects = append(projects, p.Name)
 	}
-	return errors.Join(in.Environments.Check(projects), in.Secrets.Check(reserved, projects, in.Environments))
+	return errors.Join(in.Environments.Check(projects), in.checkReviewers(), in.Secrets.Check(reserved, projects, in.Environments))
 }
 
 // localGrants are those of `sluice run`: whoever runs it named the secrets, and may read them anyway.

@@ -20,6 +20,8 @@ type ExecutorHeartbeat struct {
 	Gone     bool         `json:"gone,omitempty"`     // the last one: it ends
 
 	Isolation Isolation `json:"isolation,omitzero"` // what commands are held back by; nothing while the driver is not open
+
+	Accepts []release.Trust `json:"accepts,omitempty"` // changes that it takes
 }
 
 // Isolation is what the place where an executor runs commands holds them back by.

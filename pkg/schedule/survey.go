@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/sluiceci/sluice/pkg/release"
 )
 
 // Pool is what is known of a pool and its queue now.
@@ -33,6 +35,8 @@ type Executor struct {
 	Held    []string `json:"held,omitempty"`    // what commands are held back by
 	Missing []string `json:"missing,omitempty"` // what its machine cannot give of that
 	Refusal string   `json:"refusal,omitempty"` // why no untrusted change runs there
+
+	Accepts []release.Trust `json:"accepts,omitempty"` // changes that it takes
 }
 
 // Survey lists the pools that tasks or executors have named, by name.
@@ -50,6 +54,7 @@ func Survey(s *State) []Pool {
 			Name: x.name, Host: x.beat.Host, Slots: int(x.beat.Slots), Running: len(x.running), Alive: s.alive(x),
 			Draining: s.leaving(x), Reason: s.leaves(x), Seen: x.seen.time(),
 			Held: x.beat.Isolation.Held, Missing: x.beat.Isolation.Missing, Refusal: x.beat.Isolation.Refusal,
+			Accepts: x.beat.Accepts,
 		})
 	}
 	slices.Sort(names)

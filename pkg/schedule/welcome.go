@@ -45,18 +45,15 @@ func levels(of []release.Trust) string {
 	return strings.Join(names, " and ")
 }
 
-// unheld says why no executor of a pool can hold an untrusted change back, as they say themselves. A pool whose executors are
-// not known yet, or of which one can, is left to them: each refuses what it cannot hold.
+// unheld says why no executor of a pool takes a change, as they say themselves. A pool whose executors are not known yet, or of
+// which one takes it, is left to them: each refuses what it does not accept or cannot hold back.
 func (s *State) unheld(p *pool, trust release.Trust) string {
-	if trust.Covers(release.TrustTrusted) {
-		return ""
-	}
 	var first *executor
 	for _, x := range s.fleet {
 		if x.pool != p || !s.alive(x) {
 			continue
 		}
-		if x.beat.Isolation.Refusal == "" {
+		if x.refuses(trust) == "" {
 			return ""
 		}
 		if first == nil || x.name < first.name {
@@ -66,5 +63,16 @@ func (s *State) unheld(p *pool, trust release.Trust) string {
 	if first == nil {
 		return ""
 	}
-	return fmt.Sprintf("cannot run: no executor of pool %s takes an untrusted change; %s says: %s", p.name, first.name, clip(first.beat.Isolation.Refusal))
+	return fmt.Sprintf("cannot run: no executor of pool %s takes %s changes; %s says: %s", p.name, trust, first.name, clip(first.refuses(trust)))
+}
+
+// refuses says why an executor takes no change that is trusted so far, or "".
+func (x *executor) refuses(trust release.Trust) string {
+	switch accepts := x.beat.Accepts; {
+	case len(accepts) > 0 && !slices.Contains(accepts, trust):
+		return fmt.Sprintf("it accepts %s changes only", levels(accepts))
+	case trust.Covers(release.TrustTrusted):
+		return ""
+	}
+	return x.beat.Isolation.Refusal
 }

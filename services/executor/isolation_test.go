@@ -1,7 +1,9 @@
 package executor
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,5 +67,28 @@ func TestUntrustedPlansAreConfinedHereToo(t *testing.T) {
 		if ran != (c.refused == "") || !strings.Contains(f.Reason, c.refused) || !ran && f.Class != release.ClassConfig {
 			t.Errorf("%+v: class %s (%s), log %q", c, f.Class, f.Reason, w.log(f))
 		}
+	}
+}
+
+// TestExecutorsRefuseWhatTheyDoNotAccept: an executor starts nothing of a change that it does not accept, whoever gave it out, and says
+// in its heartbeat what it accepts. A plan without a level is untrusted.
+func TestExecutorsRefuseWhatTheyDoNotAccept(t *testing.T) {
+	t.Parallel()
+	for name, accepts := range map[string][]release.Trust{"releases": {release.TrustRelease}, "own": {release.TrustRelease, release.TrustTrusted}, "all": release.Trusts()} {
+		w := newWorld(t)
+		w.start(name, func(c *Config) {
+			w.anyChange(c)
+			c.Accepts = accepts
+		})
+		for _, trust := range append(release.Trusts(), "") {
+			task := plan.Task{ID: release.TaskID("job" + trust), Run: "echo it runs"}
+			w.dispatch(task, func(p *plan.Plan, _ *event.TaskDispatched) { p.Trust = trust })
+			f := await(w, event.TaskFinished{Pool: "linux", Task: task.ID, Attempt: 1})
+			want := slices.Contains(accepts, cmp.Or(trust, release.TrustUntrusted))
+			if ran := strings.Contains(w.log(f), "it runs"); ran != want || !want && (f.Class != release.ClassConfig || !strings.Contains(f.Reason, "changes only, and this change is")) {
+				t.Errorf("%s, trust %q: it ran: %t; class %s (%s)", name, trust, ran, f.Class, f.Reason)
+			}
+		}
+		w.awaitBeat(name, func(b event.ExecutorHeartbeat) bool { return slices.Equal(b.Accepts, accepts) })
 	}
 }

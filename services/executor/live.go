@@ -169,6 +169,7 @@ func (e *executor) state() event.ExecutorHeartbeat {
 	h := event.ExecutorHeartbeat{
 		Pool: e.config.Pool, Executor: e.deps.Instance, Host: e.host, Slots: int32(e.config.Slots),
 		Draining: e.refused != "", Reason: e.refused, Isolation: e.isolation,
+		Accepts: e.config.Takes(),
 	}
 	for ref := range e.running {
 		h.Running = append(h.Running, ref)

@@ -40,7 +40,9 @@ type ExecutorHeartbeat struct {
 	// The last one: it ends.
 	Gone bool `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
 	// What commands are held back by; nothing while the driver is not open.
-	Isolation     *Isolation `protobuf:"bytes,10,opt,name=isolation,proto3" json:"isolation,omitempty"`
+	Isolation *Isolation `protobuf:"bytes,10,opt,name=isolation,proto3" json:"isolation,omitempty"`
+	// Changes that it takes: release, trusted, untrusted.
+	Accepts       []string `protobuf:"bytes,11,rep,name=accepts,proto3" json:"accepts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -134,6 +136,13 @@ func (x *ExecutorHeartbeat) GetGone() bool {
 func (x *ExecutorHeartbeat) GetIsolation() *Isolation {
 	if x != nil {
 		return x.Isolation
+	}
+	return nil
+}
+
+func (x *ExecutorHeartbeat) GetAccepts() []string {
+	if x != nil {
+		return x.Accepts
 	}
 	return nil
 }
@@ -1145,7 +1154,7 @@ var File_sluice_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x15sluice/v1/fleet.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9a\x02\n" +
+	"\x15sluice/v1/fleet.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb4\x02\n" +
 	"\x11ExecutorHeartbeat\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1a\n" +
 	"\bexecutor\x18\x02 \x01(\tR\bexecutor\x12\x12\n" +
@@ -1156,7 +1165,8 @@ const file_sluice_v1_fleet_proto_rawDesc = "" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x12\n" +
 	"\x04gone\x18\b \x01(\bR\x04gone\x122\n" +
 	"\tisolation\x18\n" +
-	" \x01(\v2\x14.sluice.v1.IsolationR\tisolation\"S\n" +
+	" \x01(\v2\x14.sluice.v1.IsolationR\tisolation\x12\x18\n" +
+	"\aaccepts\x18\v \x03(\tR\aaccepts\"S\n" +
 	"\tIsolation\x12\x12\n" +
 	"\x04held\x18\x01 \x03(\tR\x04held\x12\x18\n" +
 	"\amissing\x18\x02 \x03(\tR\amissing\x12\x18\n" +

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/schedule"
 )
 
@@ -27,19 +28,19 @@ type poolRow struct {
 
 // heldRow is what commands of some executors, which are alike in that, are held back by.
 type heldRow struct {
-	Executors, Held, Refusal string
-	Missing                  []string
+	Executors, Held, Refusal, Accepts string
+	Missing                           []string
 }
 
 func heldRows(executors []schedule.Executor) []heldRow {
 	var rows []heldRow
 	for _, x := range executors {
-		row := heldRow{Executors: x.Name, Held: strings.Join(x.Held, ", "), Missing: x.Missing, Refusal: x.Refusal}
+		row := heldRow{Executors: x.Name, Held: strings.Join(x.Held, ", "), Missing: x.Missing, Refusal: x.Refusal, Accepts: accepts(x.Accepts)}
 		i := slices.IndexFunc(rows, func(r heldRow) bool {
-			return r.Held == row.Held && r.Refusal == row.Refusal && slices.Equal(r.Missing, row.Missing)
+			return r.Held == row.Held && r.Refusal == row.Refusal && r.Accepts == row.Accepts && slices.Equal(r.Missing, row.Missing)
 		})
 		switch {
-		case row.Held == "" && row.Refusal == "" || !x.Alive: // It has not said yet, or will take nothing.
+		case row.Held == "" && row.Refusal == "" && row.Accepts == "" || !x.Alive: // It has not said yet, or will take nothing.
 		case i < 0:
 			rows = append(rows, row)
 		default:
@@ -47,6 +48,15 @@ func heldRows(executors []schedule.Executor) []heldRow {
 		}
 	}
 	return rows
+}
+
+// accepts lists levels of trust for people.
+func accepts(levels []release.Trust) string {
+	words := make([]string, len(levels))
+	for i, l := range levels {
+		words[i] = string(l)
+	}
+	return strings.Join(words, ", ")
 }
 
 func (p *pages) pools(w http.ResponseWriter, r *http.Request) error {
