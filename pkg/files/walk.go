@@ -41,7 +41,7 @@ const batch = 1_000
 // Walk visits what is below a directory of root, each directory before what is in it, in no order. Links are visited and not
 // followed. A visit may return fs.SkipDir for a directory that is not to be entered.
 func Walk(ctx context.Context, root *os.Root, from string, limits Limits, visit func(name string, entry fs.DirEntry) error) error {
-	w := walker{ctx: ctx, root: root, left: limits.orDefault(), visit: visit, waiting: []string{from}}
+	w := walker{ctx: ctx, root: root, left: limits.orDefault(), most: limits.orDefault().Entries, visit: visit, waiting: []string{from}}
 	for len(w.waiting) > 0 {
 		last := len(w.waiting) - 1
 		dir := w.waiting[last]
@@ -57,6 +57,7 @@ type walker struct {
 	ctx     context.Context //nolint:containedctx // lives as long as one call of Walk
 	root    *os.Root
 	left    Limits
+	most    int // entries
 	visit   func(string, fs.DirEntry) error
 	waiting []string
 }
@@ -91,7 +92,7 @@ func (w *walker) entry(name string, entry fs.DirEntry) error {
 		return context.Cause(w.ctx)
 	}
 	if w.left.Entries--; w.left.Entries < 0 {
-		return fault.New(fault.Invalid, "there are too many files to look through")
+		return fault.New(fault.Invalid, "there are too many files to look through, expected at most %d", w.most)
 	}
 	err := w.visit(name, entry)
 	switch {

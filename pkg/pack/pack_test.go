@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/files"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -106,6 +107,27 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if diff := cmp.Diff(files, look(t, dir)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTarCountsFirst: a directory with too many names is refused before they are held in memory.
+func TestTarCountsFirst(t *testing.T) {
+	root, err := os.OpenRoot(lay(t, map[string]string{"a": "1", "b": "2", "c/d": "3"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	for most, want := range map[int]bool{3: false, 4: true} {
+		if err := count(t.Context(), root, files.Limits{Entries: most}); (err == nil) != want || err != nil && !fault.Is(err, fault.Invalid) {
+			t.Errorf("4 entries where %d are allowed: %v", most, err)
+		}
+	}
+	deep := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(deep, strings.Repeat("a/", files.MaxDepth+5)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Tar(t.Context(), io.Discard, deep); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a directory that is too deep: %v", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/files"
 )
 
 func validName(name string) bool { return fs.ValidPath(name) && name != "." }
@@ -28,12 +29,24 @@ func Tar(ctx context.Context, w io.Writer, dir string) error {
 }
 
 func tarRoot(ctx context.Context, w io.Writer, root *os.Root) error {
+	if err := count(ctx, root, files.Limits{}); err != nil {
+		return err
+	}
 	p := &packer{ctx: ctx, dir: root.Name(), root: root, out: tar.NewWriter(w)}
 	// WalkDir visits the names of each directory in their order, so the stream is always the same.
 	if err := fs.WalkDir(root.FS(), ".", p.visit); err != nil {
 		return err
 	}
 	return p.out.Close()
+}
+
+// count refuses a directory with more entries than can be looked through, before all names of a directory are held to be sorted.
+func count(ctx context.Context, root *os.Root, limits files.Limits) error {
+	err := files.Walk(ctx, root, ".", limits, func(string, fs.DirEntry) error { return nil })
+	if fault.Is(err, fault.Invalid) {
+		return fault.New(fault.Invalid, "cannot pack %s: %w", root.Name(), err)
+	}
+	return ctx.Err() // what else there is, the packing finds and names
 }
 
 // Stream is Tar as a reader, which a store can take straight away. Whoever opens it closes it; that ends the packing.

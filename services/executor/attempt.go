@@ -200,7 +200,7 @@ func (a *attempt) conclude(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 		class, reason = release.ClassLost, "the executor ended"
 	case errors.As(err, &known):
-		class, reason = a.blameDisk(known.class, known.Error())
+		class, reason = a.blameDisk(ctx, known.class, known.Error())
 	default:
 		class, reason = release.ClassInfra, err.Error()
 	}

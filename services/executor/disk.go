@@ -1,10 +1,13 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
+	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/release"
 )
 
@@ -25,7 +28,7 @@ func (c Config) floor() int64 { return c.MinFree / 4 }
 
 // checkDisk takes no work while the disk is nearly full: an attempt would fail half way, and the log with it. Once it is
 // fuller still, the attempt whose files take the most is ended.
-func (e *executor) checkDisk() {
+func (e *executor) checkDisk(ctx context.Context) {
 	if e.config.MinFree < 0 {
 		return
 	}
@@ -39,19 +42,25 @@ func (e *executor) checkDisk() {
 		e.refuse("", false)
 	}
 	if err == nil && free < e.config.floor() {
-		e.makeRoom(free)
+		e.makeRoom(ctx, free)
 	}
 }
 
-// makeRoom ends the attempt whose files take the most, one at a time.
-func (e *executor) makeRoom(free int64) {
+// makeRoom ends the attempt whose files take the most, one at a time. It counts between two heartbeats, so it takes little time.
+func (e *executor) makeRoom(ctx context.Context, free int64) {
 	var largest *attempt
 	var most int64
-	for _, a := range e.inHand(anyone) {
+	all := e.inHand(anyone)
+	for _, a := range all {
 		if a.yields.Load() {
 			return // It is ending.
 		}
-		if size := treeSize(e.place.attempt(a.ref)); size > most {
+		size, err := treeSize(ctx, e.place.attempt(a.ref), sizingAll/time.Duration(len(all)))
+		if fault.Is(err, fault.Invalid) { // nobody can say how much it takes, so it makes room first
+			largest, most = a, size
+			break
+		}
+		if size > most {
 			largest, most = a, size
 		}
 	}
@@ -68,7 +77,7 @@ func diskReason(free, floor, size int64) string {
 }
 
 // blameDisk tells a command that failed because the disk was full from one that failed by itself.
-func (a *attempt) blameDisk(class release.Class, reason string) (release.Class, string) {
+func (a *attempt) blameDisk(ctx context.Context, class release.Class, reason string) (release.Class, string) {
 	switch class {
 	case release.ClassCommand, release.ClassPrepare, release.ClassSetup, release.ClassUnknown:
 	default:
@@ -78,7 +87,8 @@ func (a *attempt) blameDisk(class release.Class, reason string) (release.Class, 
 		return class, reason
 	}
 	if free, err := a.e.free(); err == nil && free < a.e.config.floor() {
-		return release.ClassInfra, diskReason(free, a.e.config.floor(), treeSize(a.dir)) + "; then " + reason
+		size, _ := treeSize(ctx, a.dir, sizing) // at least
+		return release.ClassInfra, diskReason(free, a.e.config.floor(), size) + "; then " + reason
 	}
 	return class, reason
 }

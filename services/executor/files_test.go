@@ -277,8 +277,11 @@ func TestFullDiskEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 20
 	for name, small := range map[string]func(*testing.T, *world) func(string) (int64, error){
-		"counted": func(*testing.T, *world) func(string) (int64, error) {
-			return func(dir string) (int64, error) { return size - treeSize(dir), nil }
+		"counted": func(_ *testing.T, w *world) func(string) (int64, error) {
+			return func(dir string) (int64, error) {
+				used, err := treeSize(w.t.Context(), dir, sizing)
+				return size - used, err
+			}
 		},
 		"mounted": func(t *testing.T, w *world) func(string) (int64, error) {
 			if err := syscall.Mount("tmpfs", w.dir, "tmpfs", 0, "size=64m"); err != nil {

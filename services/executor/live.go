@@ -26,7 +26,7 @@ func (e *executor) live(ctx context.Context) error {
 	var tired <-chan time.Time
 	var freed <-chan struct{}
 	for {
-		e.checkDisk()
+		e.checkDisk(ctx)
 		e.beat(context.WithoutCancel(ctx), false)
 		select {
 		case <-ticker.C:
@@ -69,7 +69,7 @@ func (e *executor) open(ctx context.Context) error {
 		e.close()
 		return err
 	}
-	e.checkDisk()
+	e.checkDisk(ctx)
 	close(e.opened)
 	return nil
 }

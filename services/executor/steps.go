@@ -104,7 +104,11 @@ func (a *attempt) packFiles(ctx context.Context) error {
 	if err := a.weed(ctx, dir); err != nil {
 		return err
 	}
-	if size := treeSize(dir); size > maxFiles {
+	size, err := treeSize(ctx, dir, sizing)
+	if err != nil {
+		return fault.New(fault.Invalid, "cannot keep them: %w", err)
+	}
+	if size > maxFiles {
 		return fault.New(fault.Invalid, "they have %d bytes, expected at most %d", size, int64(maxFiles))
 	}
 	from := pack.Stream(ctx, dir)

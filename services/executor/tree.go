@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/files"
@@ -86,17 +86,31 @@ func (c *copier) file(name, at string) error {
 	return c.target.Chtimes(at, info.ModTime(), info.ModTime())
 }
 
-// treeSize is how many bytes the files below a directory take; what cannot be read counts as nothing.
-func treeSize(dir string) int64 {
-	var size int64
-	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // what is gone takes no room
-		}
+const (
+	// sizing is how long the files of an attempt may be counted.
+	sizing = 20 * time.Second
+	// sizingAll is how long those of all attempts may be counted between two heartbeats.
+	sizingAll = 500 * time.Millisecond
+)
+
+// treeSize is how many bytes the files below a directory take; what cannot be read counts as nothing. A tree with more names or
+// deeper directories than a walk may see, or that takes too long, is an error, beside the bytes that were found by then.
+func treeSize(ctx context.Context, dir string, within time.Duration) (size int64, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, nil //nolint:nilerr // what is gone takes no room
+	}
+	defer func() { _ = root.Close() }()
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fault.New(fault.Invalid, "it takes more than %s to count the files", within))
+	defer cancel()
+	err = files.Walk(ctx, root, ".", files.Limits{}, func(_ string, entry fs.DirEntry) error {
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
 			size += occupied(info)
 		}
 		return nil
 	})
-	return size
+	if errors.Is(err, fs.ErrPermission) {
+		err = nil
+	}
+	return size, err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sluiceci/sluice/pkg/fault"
+	"github.com/sluiceci/sluice/pkg/files"
 )
 
 // names are entries of a tree.
@@ -24,6 +25,13 @@ func send(ctx context.Context, w io.Writer, dir string) (names, error) {
 		return nil, fault.New(fault.Transient, "cannot send %s: %w", dir, err)
 	}
 	defer func() { _ = root.Close() }()
+	if err := files.Walk(ctx, root, ".", files.Limits{}, func(string, fs.DirEntry) error { return nil }); err != nil { // it holds few names at once
+		kind := fault.Transient
+		if fault.Is(err, fault.Invalid) {
+			kind = fault.Invalid
+		}
+		return nil, fault.New(kind, "cannot send %s: %w", dir, err)
+	}
 	out, sent := tar.NewWriter(w), names{}
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil || name == "." {
@@ -118,8 +126,11 @@ func receiveEntry(root *os.Root, header *tar.Header, content io.Reader, came nam
 	if name == "." {
 		return nil
 	}
-	if !fs.ValidPath(name) {
-		return fault.New(fault.Invalid, "the host sends %.200q: expected a path inside of the directory", header.Name)
+	if !fs.ValidPath(name) || strings.Count(name, "/") > files.MaxDepth {
+		return fault.New(fault.Invalid, "the host sends %.200q: expected a path inside of the directory, at most %d deep", header.Name, files.MaxDepth)
+	}
+	if len(came) >= files.MaxEntries {
+		return fault.New(fault.Invalid, "the host sends more than %d files", files.MaxEntries)
 	}
 	if err := makeWay(root, name, header.Typeflag == tar.TypeDir); err != nil {
 		return err
