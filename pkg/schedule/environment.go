@@ -123,14 +123,15 @@ func (s *State) enteredAt(t *task) stamp {
 	return all[p.Needs()-1]
 }
 
-const entryPrefix = "environment "
+// EntryPrefix is what the name of a condition begins with that waits for the reviewers of an environment.
+const EntryPrefix = "environment "
 
 // entries are the conditions of the environments that the run's targets belong to: its ref may use each, and reviewers have
 // approved this round's candidate.
 func (r *run) entries() []release.Condition {
 	var out []release.Condition
 	for _, p := range r.protected {
-		c := release.Condition{Name: entryPrefix + p.Name}
+		c := release.Condition{Name: EntryPrefix + p.Name}
 		admitted, why := p.Admits(r.planned.Change, r.planned.Trust)
 		switch of := r.candidate(); {
 		case !admitted:
@@ -151,7 +152,7 @@ func (r *run) entries() []release.Condition {
 
 // ofPeople reports whether a condition waits for people only.
 func ofPeople(c release.Condition) bool {
-	return c.Name == "approvals" || c.Name == "hold" || strings.HasPrefix(c.Name, entryPrefix)
+	return c.Name == "approvals" || c.Name == "hold" || strings.HasPrefix(c.Name, EntryPrefix)
 }
 
 // awaitsReview names the first environment that tasks of a run wait for, or "".

@@ -25,6 +25,7 @@ type Why struct {
 	Expected   time.Time           `json:"expected,omitzero"`    // when it is expected to start; zero when nobody can tell
 	Expects    string              `json:"expects,omitempty"`    // what that rests on, or why nobody can tell
 	Retried    bool                `json:"retried,omitempty"`    // it succeeded, and not at once
+	Approves   string              `json:"approves,omitempty"`   // the protected environment whose reviewers it waits for
 	Holders    []Holder            `json:"holders,omitempty"`    // who has what it waits for; the first 20
 	Conditions []release.Condition `json:"conditions,omitempty"` // of the gate
 	Retries    []RetriesLeft       `json:"retries,omitempty"`    // budgets that its tasks share, while it goes on
@@ -88,7 +89,7 @@ func (s *State) explainTask(t *task, w *Why) {
 	case delayed:
 		w.Reason = fmt.Sprintf("attempt %d waits until %s", j.attempt, w.Until.Format(time.RFC3339))
 	case unapproved:
-		w.Reason, w.Expects = s.unentered(t), "it is not known when somebody approves"
+		w.Reason, w.Expects, w.Approves = s.unentered(t), "it is not known when somebody approves", t.spec.environment
 	case ready:
 		s.explainReady(t, w)
 	case dispatched:

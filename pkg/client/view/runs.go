@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +27,20 @@ func Runs(w io.Writer, s Style, runs []client.Run) error {
 		{head: "AGE", right: true},
 		{head: "TOOK", right: true},
 	}}
+	judged := slices.ContainsFunc(runs, func(r client.Run) bool { return r.Trust != "" })
+	if judged {
+		t.columns = append(t.columns, column{head: "TRUST"})
+	}
 	for _, r := range runs {
 		m := markOf(r.State)
-		t.row(cell{safe(r.ID), plain}, cell{m.text(), m.tone}, cell{place(r), plain}, cell{safe(r.Commit.Short()), faint},
-			cell{safe(r.Title), plain}, cell{s.age(r.Received), faint}, cell{duration(s, r), faint})
+		cells := []cell{
+			{safe(r.ID), plain}, {m.text(), m.tone}, {place(r), plain}, {safe(r.Commit.Short()), faint},
+			{safe(r.Title), plain}, {s.age(r.Received), faint}, {duration(s, r), faint},
+		}
+		if judged {
+			cells = append(cells, cell{safe(r.Trust), cond(r.Trust == release.TrustUntrusted, warn, faint)})
+		}
+		t.row(cells...)
 	}
 	return t.write(w, s)
 }

@@ -67,6 +67,9 @@ func (p *page) head(status client.Status) {
 	if run.Author != "" {
 		about = append(about, "by "+safe(run.Author))
 	}
+	if run.Trust != "" {
+		about = append(about, "trust: "+safe(run.Trust))
+	}
 	if ago := s.age(run.Received); ago != "" {
 		about = append(about, ago+" ago")
 	}
@@ -75,6 +78,9 @@ func (p *page) head(status client.Status) {
 	}
 	if len(about) > 0 {
 		p.line("  %s", s.paint(faint, s.fit(strings.Join(about, ", "), 2)))
+	}
+	if run.Trust == release.TrustUntrusted && run.TrustWhy != "" && run.State != client.StateUnpermitted {
+		p.wrapped("  ", "untrusted: "+safe(run.TrustWhy))
 	}
 	p.reruns(run)
 	if why := reason(status); why != "" {
@@ -114,7 +120,7 @@ func reason(status client.Status) string {
 	}
 }
 
-func cond(yes bool, a, b string) string {
+func cond[T any](yes bool, a, b T) T {
 	if yes {
 		return a
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sluiceci/sluice/pkg/access"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/services/reporter/live"
 	"github.com/sluiceci/sluice/services/reporter/readmodel"
@@ -35,11 +36,13 @@ type runPage struct {
 	Tasks      taskGroups
 	Timeline   []readmodel.Moment
 	Live       bool
+	Approvals  []approval
+	SignedIn   bool // with a session: buttons act for it
 }
 
 // parts lists the parts of the page that are drawn again when the run changes.
 func (*runPage) parts() []string {
-	return []string{"verdict", "flow", "gate", "trouble", "targets", "graph", "tasks", "facts", "timeline"}
+	return []string{"verdict", "flow", "gate", "approvals", "trouble", "targets", "graph", "tasks", "facts", "timeline"}
 }
 
 func (p *pages) runPage(ctx context.Context, id release.RunID) (*runPage, error) {
@@ -58,7 +61,9 @@ func (p *pages) runPage(ctx context.Context, id release.RunID) (*runPage, error)
 		Targets: targets(d), Timeline: timeline, Live: !d.Run.Ended(),
 	}
 	page.Graph = drawGraph(d)
-	page.Tasks = groupTasks(d, p.Source.Waits(ctx, d), now)
+	waits := p.Source.Waits(ctx, d)
+	page.Tasks = groupTasks(d, waits, now)
+	page.Approvals, page.SignedIn = approvals(d, waits), access.From(ctx).Cookie
 	return page, nil
 }
 

@@ -84,6 +84,21 @@
     form.token.value = "";
   });
 
+  document.addEventListener("submit", async (e) => { // the session's cookie says who acts
+    const form = e.target.closest(".act-now");
+    if (!form) return;
+    e.preventDefault();
+    const say = form.querySelector("[role=status]"), button = form.querySelector("button");
+    say.textContent = "asking …";
+    button.disabled = true;
+    try {
+      const answer = await fetch(form.action, { method: "POST", credentials: "same-origin", headers: { "Content-Type": "application/json" }, body: "{}" });
+      const body = await answer.json().catch(() => ({}));
+      say.textContent = answer.ok ? "approved" : (body.error && body.error.message) || "refused: " + answer.status;
+      button.disabled = answer.ok;
+    } catch { say.textContent = "the server did not answer"; button.disabled = false; }
+  });
+
   // --- filter and keys ------------------------------------------------------------------------------------------
   const filter = $("filter");
   function applyFilter() {
