@@ -281,7 +281,7 @@ func (o *importRay) show(c *cobra.Command, suite *ray.Suite) error {
 	if err != nil {
 		return exitWith(1, err)
 	}
-	warnings := suite.Told()
+	warnings := append(suite.Told(), selection.WithoutEffect()...)
 	if o.tasks.Wheels != nil {
 		warnings = append(warnings, o.tasks.Wheels.Warnings...)
 	}

@@ -98,7 +98,7 @@ func index(p *Plan) map[release.TaskID]*Task {
 // there.
 func rest(p *Plan, others map[release.TaskID]*Task) *Plan {
 	out := *p
-	out.Tasks, out.Definition, out.Change, out.Skipped = nil, "", release.Change{}, nil
+	out.Tasks, out.Definition, out.Change, out.Base, out.Skipped = nil, "", release.Change{}, "", nil
 	known := map[string]bool{}
 	for _, t := range others {
 		known[t.Name] = true

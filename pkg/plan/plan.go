@@ -15,6 +15,7 @@ type Plan struct {
 	Project    string                `json:"project"`
 	Definition release.Digest        `json:"definition,omitempty"` // of the definition's text
 	Change     release.Change        `json:"change"`
+	Base       release.Commit        `json:"base,omitempty"` // the commit that changed paths are told since; empty when every path counts
 	Release    release.ReleasePolicy `json:"release"`
 	Trust      release.Trust         `json:"trust,omitempty"`     // of the change, as the installation judged it when the plan was made
 	TrustWhy   string                `json:"trust_why,omitempty"` // why it is no higher, or what it rests on

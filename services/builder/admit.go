@@ -182,7 +182,7 @@ func (b *builder) rule(ctx context.Context, c release.Change, name string, head 
 	at := c
 	at.Commit = head
 	outcome, err := b.config.Planner.Plan(ctx, planner.Job{File: definitionFile, Text: text, Change: c, Rules: true},
-		host{b, b.tree(at, release.TrustTrusted), at, release.TrustTrusted, nil})
+		host{b, b.tree(at, release.TrustTrusted), at, "", release.TrustTrusted, nil})
 	if _, verdict, other := wrong(c, err); err != nil && verdict != nil && other == nil {
 		return outcome, fault.New(fault.Invalid, "its definition at %s cannot be read: %w", head.Short(), err)
 	}

@@ -24,6 +24,7 @@ type host struct {
 	b *builder
 	definition.Loader
 	change release.Change
+	base   release.Commit // what the change is compared with
 	trust  release.Trust
 
 	require []string // of the gate, beside what the definition says
@@ -45,7 +46,7 @@ func (r refusal) Unwrap() error { return r.error }
 
 // Request implements planner.Host.
 func (h host) Request(ctx context.Context) (definition.Request, error) {
-	r, err := h.b.request(h.change, h.b.changed(ctx, h.change))
+	r, err := h.b.request(h.change, h.b.changed(ctx, h.change, h.base))
 	if err != nil {
 		return r, refusal{err}
 	}

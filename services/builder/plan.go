@@ -110,8 +110,12 @@ func (b *builder) resolve(ctx context.Context, run release.RunID, change release
 	if err != nil || verdict != nil {
 		return nil, verdict, err
 	}
+	base, err := b.base(ctx, change)
+	if err != nil {
+		return nil, nil, err
+	}
 	job := planner.Job{File: definitionFile, Text: text, Change: change}
-	outcome, err := b.config.Planner.Plan(ctx, job, host{b, b.tree(change, judged.trust), change, judged.trust, require})
+	outcome, err := b.config.Planner.Plan(ctx, job, host{b, b.tree(change, judged.trust), change, base, judged.trust, require})
 	switch {
 	case err != nil:
 		return wrong(change, err)
@@ -119,7 +123,7 @@ func (b *builder) resolve(ctx context.Context, run release.RunID, change release
 		return nil, event.ChangeIgnored{Kind: change.Kind, Reason: outcome.Ignored}, nil
 	}
 	p := outcome.Plan
-	p.TrustWhy = judged.why
+	p.TrustWhy, p.Base = judged.why, base
 	p.Release.Approvals = max(p.Release.Approvals, b.config.Projects[change.Repo].Approvals)
 	if problems := b.confine(p); len(problems) > 0 {
 		return nil, event.RunRejected{Change: change, Problems: problems}, nil
@@ -217,19 +221,6 @@ func (b *builder) definition(ctx context.Context, change release.Change) ([]byte
 		return nil, rejected(change, err), nil
 	}
 	return text, nil, err
-}
-
-// changed lists the paths that a change touches; nil means that they are not known, and every task is wanted.
-func (b *builder) changed(ctx context.Context, change release.Change) []string {
-	if !change.Before.Valid() {
-		return nil
-	}
-	paths, err := b.git.ChangedPaths(ctx, change.CloneURL, change.Before, change.Commit)
-	if err != nil {
-		b.deps.Log.Warn("cannot tell what a change touches; planning everything", "commit", change.Commit, "err", err)
-		return nil
-	}
-	return paths
 }
 
 func rejected(change release.Change, err error) event.Payload {

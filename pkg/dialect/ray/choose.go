@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluiceci/sluice/pkg/dialect/ray/pyyaml"
 	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
 )
@@ -12,6 +13,7 @@ import (
 // Request says which tests of a suite to run.
 type Request struct {
 	Frequency   Frequency // Any is every test, manual ones too; so is the zero value
+	NoManual    bool      // where every frequency is asked for: leave out the tests that a person is to ask for
 	PreferSmoke bool      // a test that has a smoke test runs as that
 	Filters     Filters
 	RunJailed   bool
@@ -80,6 +82,29 @@ func (s *Selection) LeftOut() []plan.Skipped {
 	return out
 }
 
+// WithoutEffect tells what the files say of how tests run, and nothing here does: one line for each value.
+func (s *Selection) WithoutEffect() []string {
+	var order []string
+	tests := map[string]int{}
+	for _, t := range s.Picked {
+		for _, attr := range []string{"run/type", "cluster/byod/type", "cluster/cluster_env"} {
+			v := t.Value(attr)
+			if v == nil {
+				continue
+			}
+			line := attr + ": " + cut(pyyaml.Str(v), 60)
+			if tests[line]++; tests[line] == 1 {
+				order = append(order, line)
+			}
+		}
+	}
+	for i, line := range order {
+		order[i] = fmt.Sprintf("%s, of %d tests, chooses nothing here: the command runs where the task does; its tags and variables tell it to pools and providers",
+			strings.ReplaceAll(line, "/", "."), tests[line])
+	}
+	return order
+}
+
 // knows holds a frequency that is asked for to those that Ray has had, and those of the suite's tests.
 func (s *Suite) knows(f Frequency) error {
 	if f == "" || knownFrequency(string(f)) {
@@ -117,6 +142,8 @@ func (r Request) byFrequency(t *Test) (*Test, string) {
 		asked = Any
 	}
 	switch {
+	case asked == Any && r.NoManual && t.Frequency == Manual:
+		return nil, "its frequency is manual, and nobody asks for it; the frequency any or manual does"
 	case asked == Any || asked == t.Frequency:
 		why := "its frequency is " + string(t.Frequency)
 		if asked == Any {

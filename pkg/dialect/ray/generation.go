@@ -1,6 +1,7 @@
 package ray
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -37,18 +38,19 @@ func ParseGeneration(name string) (Generation, error) {
 
 // Rules are what the tooling of a generation does with a suite, as far as generations differ in it.
 type Rules struct {
-	Python        string   // of a test that names none
-	FilterStart   bool     // a filter's expression may match the start of a value; else it must match the whole
-	FilterAny     bool     // of several filters of one attribute any may match; else the last one counts
-	FilterPrefix  bool     // the attribute "prefix" is the start of the name
-	SoftUnstable  bool     // an unstable test fails softly
-	KuberayByEnv  bool     // a test runs on Kubernetes if its environment says so; else if its name does
-	RuntimeEnv    []string // variables that every test has, with the value "1"
-	LockIsCustom  bool     // a lock file makes an image custom
-	EnvIsCustom   bool     // variables of its own make an image custom
-	Minuscule     bool     // clusters of at most 8 vCPUs have a concurrency group of their own
-	NewCompute    bool     // clusters written as head_node and worker_nodes are sized
-	RetriesByTest bool     // run.num_retries counts
+	Python       string   // of a test that names none
+	FilterStart  bool     // a filter's expression may match the start of a value; else it must match the whole
+	FilterAny    bool     // of several filters of one attribute any may match; else the last one counts
+	FilterPrefix bool     // the attribute "prefix" is the start of the name
+	SoftUnstable bool     // an unstable test fails softly
+	KuberayByEnv bool     // a test runs on Kubernetes if its environment says so; else if its name does
+	RuntimeEnv   []string // variables that every test has, with the value "1"
+	LockIsCustom bool     // a lock file makes an image custom
+	EnvIsCustom  bool     // variables of its own make an image custom
+	Minuscule    bool     // clusters of at most 8 vCPUs have a concurrency group of their own
+	NewCompute   bool     // clusters written as head_node and worker_nodes are sized
+	Queue        string   // of the CI
+	QueueClient  string   // of tests that run a client
 }
 
 func runtimeEnvNames() []string {
@@ -57,7 +59,8 @@ func runtimeEnvNames() []string {
 
 // rules are those of a generation, where the suite's own code does not say otherwise.
 func (g Generation) rules() Rules {
-	r := Rules{Python: "3.9", SoftUnstable: true, Minuscule: true, RuntimeEnv: runtimeEnvNames()}
+	const queue = "release_queue_small"
+	r := Rules{Queue: queue, QueueClient: queue, Python: "3.9", SoftUnstable: true, Minuscule: true, RuntimeEnv: runtimeEnvNames()}
 	switch g {
 	case Generation2023:
 		r.Python = "3.8"
@@ -65,8 +68,8 @@ func (g Generation) rules() Rules {
 		r.FilterStart, r.FilterAny, r.FilterPrefix, r.KuberayByEnv, r.LockIsCustom = true, true, true, true, true
 	case Generation2026:
 		r = Rules{
-			Python: "3.10", FilterStart: true, FilterAny: true, FilterPrefix: true, KuberayByEnv: true, LockIsCustom: true,
-			EnvIsCustom: true, Minuscule: true, RetriesByTest: true,
+			Queue: queue, QueueClient: queue, Python: "3.10", FilterStart: true, FilterAny: true, FilterPrefix: true, KuberayByEnv: true, LockIsCustom: true,
+			EnvIsCustom: true, Minuscule: true,
 		}
 	}
 	return r
@@ -118,7 +121,7 @@ func codeRules() []codeRule {
 			return "tests run on Python " + m[1]
 		}},
 		{"buildkite/step.py", func(text string, r *Rules) string {
-			r.SoftUnstable, r.RetriesByTest = has(text, "soft_fail"), has(text, "num_retries")
+			r.SoftUnstable = has(text, "soft_fail")
 			if r.SoftUnstable {
 				return "unstable tests fail softly"
 			}
@@ -135,6 +138,10 @@ func codeRules() []codeRule {
 // the rules that the suite's own code beside them tells.
 func (im *importer) choose(first string, all []raw, modern pyyaml.Pos) {
 	s := im.suite
+	defer func() {
+		s.Rules.Queue = cmp.Or(im.options.Env["RELEASE_QUEUE_DEFAULT"], s.Rules.Queue)
+		s.Rules.QueueClient = cmp.Or(im.options.Env["RELEASE_QUEUE_CLIENT"], s.Rules.QueueClient)
+	}()
 	if s.Generation = im.options.Generation; s.Generation != "" {
 		s.Rules, s.GenerationWhy = s.Generation.rules(), "it is asked for"
 		return

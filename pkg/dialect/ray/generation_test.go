@@ -65,7 +65,7 @@ func TestTheSuitesOwnCode(t *testing.T) {
 		files["release/ray_release/"+name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	s, n := select1(Options{})
-	if n != 2 || s.Tests[0].Python != "3.13" || len(s.Tests[0].Cluster.Byod.RuntimeEnv) != 0 || s.Rules.SoftUnstable || !s.Rules.RetriesByTest {
+	if n != 2 || s.Tests[0].Python != "3.13" || len(s.Tests[0].Cluster.Byod.RuntimeEnv) != 0 || s.Rules.SoftUnstable {
 		t.Errorf("with code: %d tests match, Python %s, %+v", n, s.Tests[0].Python, s.Rules)
 	}
 	if !strings.Contains(s.GenerationWhy, "filters match the start of a value") {

@@ -72,7 +72,7 @@ func include(files fs.FS, names []string, options map[string]string) (*included,
 func (in *included) Check() error { return in.suite.Problems.orNil() }
 
 // Tasks implements plan.Suite. The frequency is that of whoever starts the run, such as a schedule, unless the include states
-// one; so is the environment, where Ray has one of that name.
+// one; so is the environment, where Ray has one of that name. Where nobody states a frequency, every test is meant but the manual ones.
 func (in *included) Tasks(asked plan.Asked) (plan.Imported, error) {
 	o := in.tasks
 	if _, known := in.suite.Environments[asked.Environment]; known && o.Environment == "" {
@@ -84,8 +84,10 @@ func (in *included) Tasks(asked plan.Asked) (plan.Imported, error) {
 		return plan.Imported{}, err
 	}
 	if out.Skipped = selection.Skipped; empty != nil {
-		return out, empty
+		out.Warnings = append(out.Warnings, empty.Error())
+		return out, in.never()
 	}
+	out.Warnings = append(out.Warnings, selection.WithoutEffect()...)
 	if o.Wheels, err = in.found(asked); err != nil {
 		return out, err
 	}
@@ -112,8 +114,21 @@ func (in *included) selected(asked plan.Asked) (selection *Selection, empty, err
 		}
 		r.Frequency, r.PreferSmoke = f, r.PreferSmoke || smoke
 	}
+	r.NoManual = r.Frequency == ""
+	if err := in.suite.knows(r.Frequency); err != nil {
+		return nil, nil, err
+	}
 	selection, empty = in.suite.Select(r)
 	return selection, empty, nil
+}
+
+// never is the error of an include that selects no test whatever is asked for. One that has none for this change has nothing to do;
+// whether that may be, the gate says.
+func (in *included) never() error {
+	r := in.request
+	r.Frequency = Any
+	_, empty := in.suite.Select(r)
+	return empty
 }
 
 func (in *included) warnings() []string { return in.suite.Told() }

@@ -1,6 +1,7 @@
 package ray
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -77,10 +78,10 @@ func task(step Step, environment Environment, o TaskOptions, atOnce int64) plan.
 	name := t.Label(step)
 	out := plan.Task{
 		ID: taskID(name), Name: name, Job: t.Definition, Kind: release.Test, Pool: o.Pool, Matrix: t.Matrix,
-		Variables: Layer(t.variables(), environment.Variables, o.Variables), Tags: t.tags(environment.Name),
-		Resources: t.resources(), TimeoutS: float64(max(t.Run.Timeout, 0)), Timeouts: t.timeouts(), Retry: o.retries(),
+		Variables: t.placed(Layer(t.variables(), environment.Variables, o.Variables)), Tags: t.tags(environment.Name),
+		Resources: t.resources(), TimeoutS: float64(max(t.Run.Timeout, 0)), Timeouts: t.timeouts(), Retry: t.retries(o.retries()),
 		Stage: "test-1", Smoke: t.IsSmoke, Group: t.Group, Team: t.Team, Owner: t.Team, Frequency: string(t.Frequency),
-		Priority: o.Priority, SoftFail: !t.Stable && t.rules.SoftUnstable, Stable: t.Stable, Prepare: t.Run.Prepare, Run: t.Command(),
+		Priority: o.Priority, SoftFail: !t.Stable && t.rules.SoftUnstable, Stable: t.Stable, Prepare: t.Run.Prepare, Run: t.script(),
 		LongRunning: t.Run.LongRunning, Directory: t.Directory(), Outputs: t.outputs(), Why: step.Why,
 	}
 	o.under(&out, t.Python)
@@ -89,7 +90,7 @@ func task(step Step, environment Environment, o TaskOptions, atOnce int64) plan.
 		out.Why += "; " + t.sizeText()
 	}
 	if o.Provider != "" {
-		out.Lease = release.LeaseRequest{Provider: o.Provider, Nodes: 1}
+		out.Lease = release.LeaseRequest{Provider: o.Provider, Nodes: int32(min(max(t.Nodes(), 1), maxNodes))}
 	}
 	return out
 }
@@ -128,8 +129,47 @@ func taskID(name string) release.TaskID {
 
 // tags say what a test needs of the place that it runs at.
 func (t *Test) tags(environment string) []string {
-	return []string{"env:" + environment, "python:" + t.Python, "byod:" + t.Cluster.Byod.Type, "type:" + t.Run.Type}
+	return []string{"env:" + environment, "python:" + t.Python, "byod:" + t.Cluster.Byod.Type, "type:" + t.Run.Type, "queue:" + t.queue()}
 }
+
+// placed adds where a test's cluster is, of what the test says itself and of the defaults of its environment.
+func (t *Test) placed(variables map[string]string) map[string]string {
+	for _, one := range []struct{ name, own, fallback string }{
+		{"ANYSCALE_CLOUD_ID", t.Cluster.CloudID, "RELEASE_DEFAULT_CLOUD_ID"}, {"ANYSCALE_PROJECT", t.Cluster.ProjectID, "RELEASE_DEFAULT_PROJECT"},
+	} {
+		value := cmp.Or(one.own, variables[one.name], variables[one.fallback])
+		if value != "" {
+			variables[one.name] = value
+		}
+	}
+	return variables
+}
+
+// script is the command, with the artifact of the test kept when it ends where that is outside of the working directory. It is
+// kept from where the command runs.
+func (t *Test) script() string {
+	p := t.Run.ArtifactPath
+	if p == "" || len(t.outputs()) > 0 {
+		return t.Command()
+	}
+	keep := "if test -e " + quoted(p) + "; then cp -R " + quoted(p) + ` "$SLUICE_ARTIFACTS/" || true; fi`
+	return "trap " + quoted(keep) + " EXIT\n" + t.Command()
+}
+
+// retries are those of the suite; a test that says how often its failures are tried again gets so many of each, of its command's
+// own too.
+func (t *Test) retries(list []release.Retry) []release.Retry {
+	n := int32(min(max(t.Run.Retries, 0), maxRetries))
+	if n == 0 {
+		return list
+	}
+	for i := range list {
+		list[i].Limit = n
+	}
+	return append(list, release.Retry{Class: release.ClassCommand, Limit: n})
+}
+
+const maxRetries = 100
 
 func (t *Test) resources() map[string]float64 {
 	out := map[string]float64{}
@@ -150,15 +190,13 @@ func (t *Test) variables() map[string]string {
 	out := Layer(t.Cluster.Byod.RuntimeEnv)
 	for name, value := range map[string]string{
 		"NAME": t.Name, "PYTHON": t.Python, "ALERT": t.Alert, "COMPUTE": t.ComputePath(), "ARTIFACT_PATH": t.Run.ArtifactPath,
-		"CLOUD_NAME": t.Cluster.CloudName, "PROJECT_ID": t.Cluster.ProjectID, "AUTOSUSPEND_MINS": number64(t.AutosuspendMins()),
+		"CLOUD_NAME": cmp.Or(t.Cluster.Cloud, t.Cluster.CloudName), "PROJECT_ID": t.Cluster.ProjectID, "RAY_VERSION": t.Cluster.RayVersion,
+		"IMAGE_LOCK": t.Cluster.Byod.Depset, "CLUSTER_ENV": t.Cluster.Env, "AUTOSUSPEND_MINS": number64(t.AutosuspendMins()),
 		"IMAGE_TYPE": t.Cluster.Byod.Type, "IMAGE_SCRIPT": t.Cluster.Byod.PostBuildScript, "IMAGE_PIP": strings.Join(t.Cluster.Byod.Pip, "\n"),
 	} {
 		if value != "" {
 			out["RAY_TEST_"+name] = value
 		}
-	}
-	if t.Cluster.CloudID != "" {
-		out["ANYSCALE_CLOUD_ID"] = t.Cluster.CloudID
 	}
 	if t.IsSmoke {
 		out["IS_SMOKE_TEST"] = "1"

@@ -3,8 +3,12 @@ package ray
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,7 +61,7 @@ func TestTask(t *testing.T) {
 			"RAY_TEST_IMAGE_TYPE": "gpu", "RAY_TEST_IMAGE_SCRIPT": "foo.sh", "RAY_TEST_IMAGE_PIP": "a\nb", "RAY_TEST_WAIT_NODES": "1",
 			"RAY_TEST_WAIT_TIMEOUT": "3000", "RAY_TEST_PREPARE_TIMEOUT": "30",
 		},
-		Tags:      []string{"env:aws", "python:3.11", "byod:gpu", "type:anyscale_job"},
+		Tags:      []string{"env:aws", "python:3.11", "byod:gpu", "type:anyscale_job", "queue:release_queue_small"},
 		Resources: map[string]float64{"cpu": 4, "nodes": 1}, TimeoutS: 600,
 		Timeouts: release.Timeouts{Command: release.Duration(10 * time.Minute), Nodes: release.Duration(50 * time.Minute), Prepare: release.Duration(30 * time.Second)},
 		Retry:    TaskOptions{}.retries(), Stage: "test-1", Group: "Big tests", Team: "core", Owner: "core", Frequency: "weekly", Concurrency: "minuscule",
@@ -114,8 +118,8 @@ func TestInclude(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if len(skipped) != len(selection.Skipped) || len(warnings) != len(s.Warnings) {
-		t.Errorf("got %d left out and %d warnings, want %d and %d", len(skipped), len(warnings), len(selection.Skipped), len(s.Warnings))
+	if len(skipped) != len(selection.Skipped) || len(warnings) != len(s.Warnings)+len(selection.WithoutEffect()) {
+		t.Errorf("got %d left out and %d warnings, want %d and %d", len(skipped), len(warnings), len(selection.Skipped), len(s.Warnings)+len(selection.WithoutEffect()))
 	}
 	for option, value := range map[string]string{
 		"frequency": "x", "filter": "x", "unstable": "x", "run_per_test": "-1", "priority": "x", "colour": "x", "smoke": "maybe", "env": "x",
@@ -152,11 +156,24 @@ func TestDialect(t *testing.T) {
 			t.Fatalf("%s: pool %q, %v, %v", task.Name, task.Pool, task.Variables, task.Tags)
 		}
 	}
-	if got, err = suite.Tasks(plan.Asked{Environment: "ours"}); err != nil || len(got.Tasks) != 317 || got.Tasks[0].Tags[0] == "env:ours" {
+	if got, err = suite.Tasks(plan.Asked{Environment: "ours"}); err != nil || len(got.Tasks) != 177 || got.Tasks[0].Tags[0] == "env:ours" {
 		t.Errorf("an environment that only the definition has: got %d tasks and %v", len(got.Tasks), err)
+	}
+	for frequency, want := range map[string]int{"any": 317, "manual": 147, "multi": 0, "monthly": 0} {
+		got, err = suite.Tasks(plan.Asked{Change: release.Change{Parameters: map[string]string{"frequency": frequency}}})
+		if err != nil || len(got.Tasks) != want || want == 0 && !strings.Contains(strings.Join(got.Warnings, "\n"), "Empty test collection") {
+			t.Errorf("%s: got %d tasks and %v, want %d", frequency, len(got.Tasks), err, want)
+		}
 	}
 	if _, err = suite.Tasks(plan.Asked{Change: release.Change{Parameters: map[string]string{"frequency": "often"}}}); err == nil {
 		t.Error("often is no frequency")
+	}
+	nobody := in
+	nobody.Options = map[string]string{"filter": "team:nobody"}
+	if suite, err := dialect.Read(nobody); err != nil {
+		t.Error(err)
+	} else if _, err = suite.Tasks(plan.Asked{}); err == nil {
+		t.Error("an include that selects no test whatever is asked for is no error")
 	}
 	bad := tree(strings.Replace(valid, "timeout: 100", "timeout: x", 1) + strings.Replace(valid, "team: core", "team: 3", 1))
 	in.Files, in.Open = []string{"release/tests.yaml"}, func(name string) ([]byte, error) { return fs.ReadFile(bad, name) }
@@ -192,5 +209,79 @@ func TestBackoffOfWhatThePlatformDid(t *testing.T) {
 		if _, err := ParseBackoff(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
+	}
+}
+
+// TestWhereATestRuns shows what of a test's cluster reaches its task: how many nodes, whose cloud and project, how often it is
+// tried again, and an artifact that lies outside of the working directory.
+func TestWhereATestRuns(t *testing.T) {
+	t.Parallel()
+	task := func(from, to string, o TaskOptions) plan.Task {
+		t.Helper()
+		files := tree(change(t, from, to))
+		files["release/ray_release/environments/aws.env"] = &fstest.MapFile{Data: []byte("RELEASE_DEFAULT_CLOUD_ID=cld_1\nRELEASE_DEFAULT_PROJECT=prj_1\n")}
+		s, err := Import(files, []string{"release/tests.yaml"}, Options{})
+		if err != nil || len(s.Problems) > 0 {
+			t.Fatal(err, s.Problems)
+		}
+		selection, err := s.Select(Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks, err := s.Tasks(selection.Steps, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tasks[0]
+	}
+	if got := task("num_nodes: 1", "num_nodes: 500", TaskOptions{Provider: "clouds"}); got.Lease.Nodes != 500 || got.Resources["nodes"] != 500 {
+		t.Errorf("a test that waits for 500 nodes leases %+v", got.Lease)
+	}
+	got := task("group: g", "group: g", TaskOptions{})
+	if got.Variables["ANYSCALE_CLOUD_ID"] != "cld_1" || got.Variables["ANYSCALE_PROJECT"] != "prj_1" || got.Lease.Wanted() {
+		t.Errorf("the defaults of the environment are %v", got.Variables)
+	}
+	got = task("byod: {}", "byod: {}\n    cloud_id: cld_2\n    project_id: prj_2", TaskOptions{})
+	if got.Variables["ANYSCALE_CLOUD_ID"] != "cld_2" || got.Variables["ANYSCALE_PROJECT"] != "prj_2" {
+		t.Errorf("what the test says is %v", got.Variables)
+	}
+	got = task("timeout: 100", "timeout: 100\n    num_retries: 3", TaskOptions{})
+	if last := got.Retry[len(got.Retry)-1]; got.Retry[0].Limit != 3 || last.Class != release.ClassCommand || last.Limit != 3 {
+		t.Errorf("three retries are %+v", got.Retry)
+	}
+	got = task("timeout: 100", "timeout: 100\n    artifact_path: /tmp/it's/out.json", TaskOptions{})
+	dir := t.TempDir()
+	out := filepath.Join(dir, "it's", "out.json")
+	script := strings.ReplaceAll(got.Run, `/tmp/it`, dir+`/it`)
+	script = strings.Replace(script, "python x.py", `mkdir -p "`+filepath.Dir(out)+`"; echo 7 > "`+out+`"; exit 3`, 1)
+	for name, want := range map[string]int{"with": 3, "without": 3} {
+		if name == "without" {
+			script = strings.Replace(script, "echo 7 >", "rm -f", 1)
+		}
+		kept := t.TempDir()
+		c := exec.CommandContext(t.Context(), "sh", "-euc", script)
+		c.Env = append(os.Environ(), "SLUICE_ARTIFACTS="+kept)
+		said, err := c.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != want {
+			t.Errorf("%s an artifact it ends with %v, want %d\n%s", name, err, want, said)
+		}
+		if _, err := os.Stat(filepath.Join(kept, "out.json")); (err == nil) != (name == "with") {
+			t.Errorf("%s an artifact: %v", name, err)
+		}
+	}
+	got = task("timeout: 100", "timeout: 100\n    artifact_path: out.json", TaskOptions{})
+	if strings.Contains(got.Run, "trap") || len(got.Outputs) != 1 {
+		t.Errorf("an artifact in the working directory is %+v, %q", got.Outputs, got.Run)
+	}
+}
+
+// TestWhatHasNoEffectSaysSo in the warnings of a plan, once for each value.
+func TestWhatHasNoEffectSaysSo(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(change(t, "timeout: 100", "timeout: 100\n    type: job"), "byod: {}", "byod: {type: gpu}", 1)
+	_, _, warnings, err := Include(tree(text+strings.Replace(text, "sample", "other", 1)), "release/tests.yaml", nil)
+	if err != nil || len(warnings) != 2 || !strings.HasPrefix(warnings[0], "run.type: job, of 2 tests, chooses nothing here") {
+		t.Errorf("got %q, %v", warnings, err)
 	}
 }

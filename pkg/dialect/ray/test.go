@@ -149,6 +149,14 @@ func (t *Test) Command() string {
 // IsGCE reports whether the test's cluster is at Google, by the rule of Ray's own sizing.
 func (t *Test) IsGCE() bool { return t.Env == "gce" }
 
+// queue is the queue of the CI that Ray gives the test to.
+func (t *Test) queue() string {
+	if t.Run.Type == "client" {
+		return t.rules.QueueClient
+	}
+	return t.rules.Queue
+}
+
 // kuberay reports whether the test runs on Kubernetes.
 func (t *Test) kuberay() bool {
 	return strings.Contains(t.Name, ".kuberay") || t.rules.KuberayByEnv && t.Env == "kuberay"
