@@ -123,7 +123,7 @@ func (p *publisher) within(ctx context.Context, r Release, t plan.Target, ask fu
 		return fmt.Errorf("cannot ask target %s now: %w", t.Name, err)
 	}
 	defer leave()
-	target, err := Open(t, Setup{Temp: p.config.Temp, Root: p.config.Root, Now: p.deps.Now}, p.granted(r, t))
+	target, err := Open(t, p.setup(), p.granted(r, t))
 	if err != nil {
 		return err
 	}

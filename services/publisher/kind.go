@@ -29,6 +29,7 @@ type Setup struct {
 	Temp    string           // directory for temporary files; empty means the system's
 	Root    string           // directories of targets lie below it; empty allows any absolute path
 	Now     func() time.Time // for dates in indexes
+	Layouts *layouts         // of images that were read before; nil remembers none
 }
 
 // Kinds is the table of all kinds. Adding a kind is one line here and one file.

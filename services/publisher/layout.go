@@ -110,7 +110,7 @@ func unpackFile(root *os.Root, name string, r io.Reader, a release.Artifact) err
 	if err != nil {
 		return diskFault("write", name, err)
 	}
-	got, err := digestOf(io.TeeReader(r, file))
+	got, err := copyHashed(file, r)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return badLayout(a, err)
 	}

@@ -33,6 +33,12 @@ type publisher struct {
 	deps   service.Deps
 	book   *book
 	lanes  *lanes
+	images *layouts
+}
+
+// setup is what targets are made from here.
+func (p *publisher) setup() Setup {
+	return Setup{Temp: p.config.Temp, Root: p.config.Root, Now: p.deps.Now, Layouts: p.images}
 }
 
 // steps is how many steps of one kind a process makes at once, over all targets. A worker that waits for a registry costs some
@@ -47,7 +53,7 @@ func New(config Config, deps service.Deps) (service.Service, error) {
 	config.StepTimeout = cmp.Or(config.StepTimeout, 2*time.Hour)
 	config.Patience = cmp.Or(config.Patience, 12*time.Hour)
 	config.Recommit = cmp.Or(config.Recommit, 2*time.Minute)
-	p := &publisher{config: config, deps: deps, book: newBook(config.Environments), lanes: newLanes(config.Workers)}
+	p := &publisher{config: config, deps: deps, book: newBook(config.Environments), lanes: newLanes(config.Workers), images: newLayouts()}
 	s := service.Service{
 		Name: Name, Bus: deps.Bus,
 		Doc:     "gate open → every target planned, probed, staged, committed, verified; published when all are",

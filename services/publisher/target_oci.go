@@ -132,7 +132,16 @@ func (t *oci) each(ctx context.Context, r Release, small bool, fn func(image, im
 		return err
 	}
 	for _, img := range images {
-		err := unpacked(ctx, t.setup.Temp, img.item, small, func(l imageLayout) error { return fn(img, l) })
+		if known, is := t.setup.Layouts.find(img.item.Artifact.Digest); is && small {
+			if err := fn(img, known); err != nil {
+				return err
+			}
+			continue
+		}
+		err := unpacked(ctx, t.setup.Temp, img.item, small, func(l imageLayout) error {
+			t.setup.Layouts.keep(img.item.Artifact.Digest, l)
+			return fn(img, l)
+		})
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (w *work) make(ctx context.Context) error {
 		return fmt.Errorf("other steps of target %s are under way: %w", t.Name, bus.Again(laneFull))
 	}
 	defer leave()
-	target, err := Open(t, Setup{Temp: w.config.Temp, Root: w.config.Root, Now: w.deps.Now}, w.granted(r, t))
+	target, err := Open(t, w.setup(), w.granted(r, t))
 	if err != nil {
 		return err
 	}
