@@ -21,6 +21,22 @@ func TestEveryLawHasItsTests(t *testing.T) {
 	if len(laws) < 14 {
 		t.Errorf("docs/laws.md has %d laws, want at least 14", len(laws))
 	}
+	_, attacks, found := strings.Cut(string(page), "## Attacks that failed")
+	rows := regexp.MustCompile(`(?m)^\| (.*) \| (.*) \| (.*) \| (.*) \|$`).FindAllStringSubmatch(attacks, -1)
+	if !found || len(rows) < 2 {
+		t.Error("docs/laws.md names no attack")
+	}
+	for _, row := range rows[min(1, len(rows)):] {
+		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(row[4], -1)
+		if len(named) == 0 {
+			t.Errorf("the attack %q has no test", row[1])
+		}
+		for _, n := range named {
+			if !there[n[1]] {
+				t.Errorf("the attack %q is to be stopped by %s, which is not there", row[1], n[1])
+			}
+		}
+	}
 	for _, law := range laws {
 		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(law[3], -1)
 		if len(named) == 0 {
