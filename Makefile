@@ -36,6 +36,7 @@ soak: build
 # Against servers and clients that nobody here wrote.
 e2e: build
 	scripts/prerequisites e2e
+	go test -timeout 60m ./test/faults -run TestThreeNodes -three-nodes -v
 	cd test/e2e && go test -timeout 60m ./...
 
 # Every fuzz target for a while: make fuzz TIME=1m

@@ -3,9 +3,11 @@ package bus
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/sluiceci/sluice/pkg/event"
@@ -42,6 +44,7 @@ type Follower struct {
 	begun   bool   // a first consumer was made: those after it read on
 	read    uint64 // sequence of the last message that the consumers brought
 	brought uint64 // messages that the consumer of now has brought
+	checked uint64 // up to here a new consumer has shown that nothing is missing
 	msgs    chan jetstream.Msg
 	failed  chan error
 	live    bool
@@ -155,7 +158,11 @@ func (f *Follower) run(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		f.bus.log.Warn("a consumer was lost; making another", "follower", f.name, "stream", f.source.Stream, "err", err)
+		level := slog.LevelWarn
+		if errors.Is(err, errPassed) {
+			level = slog.LevelDebug // mostly, what came was for others
+		}
+		f.bus.log.Log(ctx, level, "a consumer was lost; making another", "follower", f.name, "stream", f.source.Stream, "err", err)
 		if err := f.reopen(ctx); err != nil {
 			f.failed <- err
 			return
@@ -166,7 +173,13 @@ func (f *Follower) run(ctx context.Context) {
 // carry brings the messages of one consumer until it is lost. It returns nil when the reading was ended.
 func (f *Follower) carry(ctx context.Context) error {
 	for {
-		msg, err := f.iter.Next()
+		msg, err := f.iter.Next(jetstream.NextMaxWait(followQuiet))
+		if errors.Is(err, nats.ErrTimeout) {
+			if err := f.current(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			if errors.Is(err, jetstream.ErrMsgIteratorClosed) || ctx.Err() != nil {
 				return nil

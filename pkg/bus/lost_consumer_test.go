@@ -163,3 +163,40 @@ func awaitQuestion(t *testing.T, js jetstream.JetStream, name string) {
 		}
 	}
 }
+
+// TestAFollowerNoticesThatItIsPassedBy: its consumer lives, says so, and brings nothing, as on a server that was away and fills its
+// stream again. A paused consumer is the same to whoever reads from it.
+func TestAFollowerNoticesThatItIsPassedBy(t *testing.T) {
+	t.Parallel()
+	b, js := deletable(t)
+	f, err := b.Follow(t.Context(), bus.Following{Name: "test", Types: []event.Type{event.TypeGateHeld}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	stream, err := js.Stream(t.Context(), bus.Facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range stream.ConsumerNames(t.Context()).Name() {
+		if paused, err := js.PauseConsumer(t.Context(), bus.Facts, name, time.Now().Add(time.Hour)); err != nil || !paused.Paused {
+			t.Fatalf("cannot pause: %v", err)
+		}
+	}
+	for i := range 3 {
+		hold(t, b, i)
+	}
+	var got []string
+	for end := time.Now().Add(time.Minute); len(got) < 3 && time.Now().Before(end); {
+		batch, err := f.Next(t.Context(), time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range batch.Events {
+			got = append(got, e.Data.(event.GateHeld).Request)
+		}
+	}
+	if fmt.Sprint(got) != "[0 1 2]" {
+		t.Errorf("the follower of a paused consumer heard %v, expected each of three once", got)
+	}
+}
