@@ -5,11 +5,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -266,10 +270,43 @@ publish: {index: {kind: pypi-index, artifacts: [wheel], directory: index}}
 	if got := v.sluice("ADA_TOKEN", "status", string(run)); !strings.Contains(got.out, "environment prod") {
 		t.Errorf("status does not say what the gate waits for:\n%s", got.out)
 	}
-	if got := v.sluice("ADA_TOKEN", "approve", string(run), "--environment", "prod", "--note", "looked at it"); got.code != 0 {
-		t.Fatalf("a reviewer: exit %d\n%s%s", got.code, got.out, got.talk)
-	}
+	v.approvesOnThePage(t, run, "prod")
 	v.until(run, event.TypeReleasePublished, "", nil)
+}
+
+// approvesOnThePage is what a browser does: it signs in, finds the button on the run's page, and presses it. Another site's page
+// cannot press it, and who is no reviewer is refused although they see it.
+func (v *vault) approvesOnThePage(t *testing.T, run release.RunID, environment string) {
+	t.Helper()
+	action := fmt.Sprintf("/api/v1/runs/%s/environments/%s/approve", run, environment)
+	for _, c := range []struct {
+		person, from string
+		status       int
+	}{{"ADA_TOKEN", "cross-site", http.StatusForbidden}, {"BOB_TOKEN", "same-origin", http.StatusForbidden}, {"ADA_TOKEN", "same-origin", http.StatusAccepted}} {
+		jar, err := cookiejar.New(nil)
+		must(t, err)
+		browser := &http.Client{Jar: jar}
+		send := func(method, path, from string, form url.Values) (int, string) {
+			r, err := http.NewRequestWithContext(t.Context(), method, v.in.PublicURL+path, strings.NewReader(form.Encode()))
+			must(t, err)
+			r.Header.Set("Sec-Fetch-Site", from)
+			if form != nil {
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			}
+			answer, err := browser.Do(r)
+			must(t, err)
+			text, err := io.ReadAll(answer.Body)
+			must(t, errors.Join(err, answer.Body.Close()))
+			return answer.StatusCode, string(text)
+		}
+		send(http.MethodPost, "/login", "same-origin", url.Values{"token": {secretsOfAll()[c.person]}})
+		if status, page := send(http.MethodGet, "/runs/"+string(run), "same-origin", nil); status != http.StatusOK || !strings.Contains(page, `action="`+action+`"`) {
+			t.Fatalf("%s finds no button on the page (%d):\n%s", c.person, status, page)
+		}
+		if status, said := send(http.MethodPost, action, c.from, nil); status != c.status {
+			t.Fatalf("%s presses it from %s and is answered %d %s, expected %d", c.person, c.from, status, said, c.status)
+		}
+	}
 }
 
 // whyBecomes asks until the answer has a text.
