@@ -191,6 +191,7 @@ func TestSecretsThroughAPlatform(t *testing.T) {
 	t.Run("a branch that names every secret gets none", v.branchGetsNothing)
 	t.Run("a protected environment waits for its reviewers, and what it is given is masked", v.environmentWaits)
 	t.Run("another project's upload token", v.uploadTokenOfOthers)
+	t.Run("tokens and the audit on the command line", v.tokensAndAudit)
 }
 
 // branchGetsNothing is a push to a branch that does not release.

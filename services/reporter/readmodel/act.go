@@ -86,6 +86,8 @@ func doer(e event.Event) string {
 		return p.By
 	case event.GateApproved:
 		return p.By
+	case event.EnvironmentApproved:
+		return p.By
 	case event.GateHeld:
 		return p.By
 	case event.GateResumed:
