@@ -1,6 +1,7 @@
 package definition
 
 import (
+	_ "embed"
 	"flag"
 	"fmt"
 	"os"
@@ -124,6 +125,11 @@ func referenceTail() string {
 			maxSize>>10, maxDepth, maxKeys, maxNodes, maxGlob, maxAlternatives, maxConditions, maxAxes, maxTasks, maxEdges, maxBytes>>20, maxRetries, maxFiles, maxIncluded>>20, maxNesting, maxVariants)
 }
 
+// referenceTrust tells what the installation makes of what a definition asks for.
+//
+//go:embed testdata/trust.md
+var referenceTrust string
+
 func reference() string {
 	var b strings.Builder
 	b.WriteString(referenceHead)
@@ -142,7 +148,7 @@ func reference() string {
 				k.name, shapeOf(s.of.Field(k.index).Type).name, fallback, pipes(k.doc), pipes(k.example))
 		}
 	}
-	return b.String() + referenceTail()
+	return b.String() + referenceTail() + "\n" + referenceTrust
 }
 
 func pipes(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
