@@ -34,8 +34,13 @@ func Runs(w io.Writer, s Style, runs []client.Run) error {
 	for _, r := range runs {
 		m := markOf(r.State)
 		cells := []cell{
-			{safe(r.ID), plain}, {m.text(), m.tone}, {place(r), plain}, {safe(r.Commit.Short()), faint},
-			{safe(r.Title), plain}, {s.age(r.Received), faint}, {duration(s, r), faint},
+			{safe(r.ID), plain},
+			{m.text(), m.tone},
+			{place(r), plain},
+			{safe(r.Commit.Short()), faint},
+			{safe(r.Title), plain},
+			{s.age(r.Received), faint},
+			{duration(s, r), faint},
 		}
 		if judged {
 			cells = append(cells, cell{safe(r.Trust), cond(r.Trust == release.TrustUntrusted, warn, faint)})

@@ -80,8 +80,12 @@ func numberExpected(name, found string) error {
 // variables say. Today's names of both come before the older ones in prompts, and after them in variables, as Ray has it.
 func (s *Settings) filters(env, prompts map[string]string) (err error) {
 	for _, source := range []struct{ text, name string }{
-		{prompts["release-test-filters"], ""}, {prompts["release-test-attr-regex-filters"], ""}, {"", prompts["release-test-name"]},
-		{env["TEST_ATTR_REGEX_FILTERS"], ""}, {env["TEST_FILTERS"], ""}, {"", env["TEST_NAME"]},
+		{prompts["release-test-filters"], ""},
+		{prompts["release-test-attr-regex-filters"], ""},
+		{"", prompts["release-test-name"]},
+		{env["TEST_ATTR_REGEX_FILTERS"], ""},
+		{env["TEST_FILTERS"], ""},
+		{"", env["TEST_NAME"]},
 	} {
 		switch {
 		case strings.TrimSpace(source.text) != "":
