@@ -37,7 +37,7 @@ func (p *process) startInCell(program string, env []string) error {
 		p.output, output = r, w
 	}
 	p.exit.Started = time.Now()
-	if err = h.room.limit(p.spec.Limits); err == nil {
+	if err = h.room.limit(p.spec.Limits.Or(p.local.cells.usual)); err == nil {
 		err = h.cell.Start(command, output)
 	}
 	if err != nil {

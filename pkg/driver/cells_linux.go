@@ -2,11 +2,8 @@ package driver
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +16,10 @@ type cells struct {
 	options cell.Options
 	users   Users
 	groups  *cgroups
+	usual   Limits // of commands that state none, as a whole
+	warm    int    // how many are kept however long they wait
+
+	making sync.WaitGroup
 
 	mu     sync.Mutex
 	free   []*held
@@ -31,26 +32,41 @@ type held struct {
 	cell *cell.Cell
 	slot int
 	room *cgroup
-	idle *time.Timer
+	idle *time.Timer // ends its waiting; nil where it is kept
 }
+
+// maxWarm is how many cells wait for commands whatever comes, at most: each has 2 MB.
+const maxWarm = 33
 
 // idleTime is how long a cell waits for the next command before it is closed.
 const idleTime = time.Minute
 
 // openCells finds the best kind of cell that this machine can make, and keeps the one that it was tried with.
-func openCells(o cell.Options, users Users, groups *cgroups) (*cells, error) {
+func openCells(o cell.Options, users Users, groups *cgroups, warm int) (*cells, error) {
 	var errs []error
 	for _, kind := range kinds() {
 		o.Kind = kind
-		c := &cells{options: o, users: users, groups: groups, slots: make([]bool, users.count())}
+		c := &cells{options: o, users: users, groups: groups, usual: groups.usual(), warm: warm, slots: make([]bool, users.count())}
 		h, err := c.open()
 		if err == nil {
 			c.giveBack(h, false)
+			c.making.Go(c.makeWarm)
 			return c, nil
 		}
 		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
+}
+
+// makeWarm makes the cells that are kept, so that no command waits for one.
+func (c *cells) makeWarm() {
+	for range c.warm - 1 {
+		h, err := c.open()
+		if err != nil {
+			return // Whoever needs one is told.
+		}
+		c.giveBack(h, false)
+	}
 }
 
 func kinds() []cell.Kind {
@@ -68,7 +84,7 @@ func (c *cells) take() (*held, error) {
 		h := c.free[0]
 		c.free = slices.Delete(c.free, 0, 1)
 		c.mu.Unlock()
-		h.idle.Stop()
+		h.wake()
 		return h, nil
 	}
 	c.mu.Unlock()
@@ -121,7 +137,16 @@ func (c *cells) giveBack(h *held, dirty bool) {
 	}
 	defer c.mu.Unlock()
 	c.free = append(c.free, h)
-	h.idle = time.AfterFunc(idleTime, func() { c.expire(h) })
+	if h.idle = nil; len(c.free) > c.warm {
+		h.idle = time.AfterFunc(idleTime, func() { c.expire(h) })
+	}
+}
+
+// wake ends the waiting of a cell.
+func (h *held) wake() {
+	if h.idle != nil {
+		h.idle.Stop()
+	}
 }
 
 func (c *cells) expire(h *held) {
@@ -154,97 +179,10 @@ func (c *cells) close() {
 	free := c.free
 	c.free, c.closed = nil, true
 	c.mu.Unlock()
+	c.making.Wait()
 	for _, h := range free {
-		h.idle.Stop()
+		h.wake()
 		c.drop(h)
 	}
 	c.groups.close()
-}
-
-// openIsolation makes what holds commands back, as far as this machine can.
-func (l *Local) openIsolation(o LocalOptions) error {
-	switch {
-	case l.sandbox != "":
-		return nil
-	case o.Isolation == IsolationNone:
-		l.isolation.Missing = append(l.isolation.Missing, "users and namespaces: the configuration says isolation: none")
-		return nil
-	}
-	if !o.Cells || os.Getenv(cell.Variable) != "" {
-		return l.missing(o, fault.New(fault.Invalid, "this program makes no cells"))
-	}
-	users, err := o.Users.orDefault()
-	if err != nil {
-		return err
-	}
-	groups := openCgroups(l.place)
-	l.cells, err = openCells(cell.Options{View: l.view(o), Offline: o.Network == "none", Leash: leashVariable + "=" + l.outer + l.instance}, users, groups)
-	if err != nil {
-		groups.close()
-		return l.missing(o, err)
-	}
-	l.isolation = Isolation{Held: []string{HoldsUser, HoldsPID, HoldsMount, HoldsIPC, HoldsKill}}
-	if o.Network == "none" {
-		l.isolation.Held = append(l.isolation.Held, HoldsNetwork)
-	}
-	l.isolation.Held = append(l.isolation.Held, groups.held()...)
-	l.isolation.Missing = groups.missing()
-	if l.cells.options.Kind == cell.Namespace {
-		l.isolation.Missing = append(l.isolation.Missing,
-			"users of their own: commands run as user "+fmt.Sprint(os.Getuid())+" in a user namespace; run the executor as root for a range of users")
-	}
-	for _, what := range l.isolation.Missing {
-		l.log.Warn("this machine cannot hold commands back by everything", "missing", what)
-	}
-	return nil
-}
-
-// missing goes on without isolation, and says so, unless it is required.
-func (l *Local) missing(o LocalOptions, err error) error {
-	if o.Isolation == IsolationRequired || o.Network == "none" {
-		return fault.New(fault.Invalid, "cannot isolate commands, which the configuration requires: %w", err)
-	}
-	why := strings.ReplaceAll(err.Error(), "\n", "; ")
-	l.isolation.Missing = append(l.isolation.Missing, "users and namespaces: "+why)
-	l.log.Warn("commands are not isolated: they run as the platform's user and see its files", "missing", why)
-	return nil
-}
-
-// view is what commands see of this machine.
-func (l *Local) view(o LocalOptions) cell.View {
-	v, hide := cell.View{Scratch: scratchDirs(), Below: l.resolved}, append([]string{l.dir}, o.Hide...)
-	home, _ := os.UserHomeDir()
-	if home != "" && home != "/" {
-		hide = append(hide, home)
-		for _, dir := range toolchains(home, l.path) {
-			v.Show = append(v.Show, cell.Tree{Source: dir, Target: dir, Foreign: true})
-		}
-	}
-	for _, name := range []string{"/run/systemd/resolve", "/run/resolvconf"} { // what /etc/resolv.conf may lead to
-		v.Show = append(v.Show, cell.Tree{Source: name, Target: name, Foreign: true})
-	}
-	for _, m := range o.Show {
-		v.Show = append(v.Show, cell.Tree{Source: m.Source, Target: m.At(), Writable: m.Writable, Foreign: true})
-	}
-	v.Hide = hidden(hide)
-	return v
-}
-
-// toolchains are the trees below a home that the directories of PATH belong to: of ~/.pyenv/shims that is ~/.pyenv. Where
-// that would be all that programs of the user keep, it is the directory itself.
-func toolchains(home, path string) []string {
-	var trees []string
-	for _, dir := range filepath.SplitList(path) {
-		if dir == home || !Within(dir, home) {
-			continue
-		}
-		tree := filepath.Dir(dir)
-		if tree == home || slices.Contains([]string{".local", ".cargo", ".config"}, filepath.Base(tree)) {
-			tree = dir
-		}
-		if !slices.ContainsFunc(trees, func(other string) bool { return Within(tree, other) }) {
-			trees = append(trees, tree)
-		}
-	}
-	return trees
 }

@@ -18,6 +18,8 @@ const (
 	HoldsPIDs    = "pids"    // the number of its processes is
 	HoldsCPU     = "cpu"     // its processors are
 	HoldsKill    = "kill"    // the kernel kills all of it in one step
+
+	HoldsMetadata = "metadata" // it cannot reach the address where a cloud hands out the machine's credentials
 )
 
 // Isolation is what a place where attempts run holds back.

@@ -31,6 +31,7 @@ type LocalOptions struct {
 
 	Isolation string   // IsolationAuto, IsolationRequired or IsolationNone
 	Cells     bool     // commands run in cells, which are this program started again; otherwise on leashes
+	Warm      int      // cells that wait for commands from the start: those that run at a time, and one that is being cleared
 	Users     Users    // that commands run as where the executor is root; a range of its own when empty
 	Hide      []string // the platform's files and directories, which do not exist for commands
 	Show      []Mount  // what commands see although it is hidden, or may write to
@@ -53,8 +54,9 @@ type Local struct {
 	dir      string // of the place
 	resolved string // the same without links
 	path     string
-	sandbox  string  // the program that makes one; none when empty
-	shown    []Mount // what a sandbox shows beside the system's programs
+	sandbox  string   // the program that makes one; none when empty
+	filter   *os.File // of system calls in a sandbox; nil for none
+	shown    []Mount  // what a sandbox shows beside the system's programs
 	log      *slog.Logger
 	count    atomic.Int64
 	null     *os.File
@@ -126,6 +128,9 @@ func (l *Local) Close() error {
 	l.cells.close()
 	if l.watchdog != nil {
 		l.watchdog.stop()
+	}
+	if l.filter != nil {
+		_ = l.filter.Close()
 	}
 	return l.null.Close()
 }

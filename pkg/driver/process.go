@@ -70,6 +70,15 @@ func (p *process) start(program string, env []string) error {
 	}
 	p.pidfd = -1
 	attr := &syscall.ProcAttr{Dir: p.spec.Dir, Env: env, Files: []uintptr{door.stdin, out, out}, Sys: attributes(&p.pidfd)}
+	if p.local.filter != nil {
+		file, err := again(p.local.filter)
+		if err != nil {
+			p.closeOutput()
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		attr.Files = append(attr.Files, file.Fd())
+	}
 	p.exit.Started = time.Now()
 	pid, err := syscall.ForkExec(program, args, attr)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/sluiceci/sluice/pkg/fault"
@@ -35,20 +36,39 @@ func (l *Local) openSandbox(kind string) error {
 		return fault.New(fault.Invalid, "cannot make a sandbox: no bwrap in PATH %s; install bubblewrap", l.path)
 	}
 	l.sandbox = program
+	var err error
+	if l.filter, err = callFilter(); err != nil {
+		return fault.New(fault.Invalid, "cannot make a sandbox: cannot make a filter of system calls: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
 	args := l.boxed(Spec{}, "/bin/sh")
-	said, err := exec.CommandContext(ctx, program, append(args[1:], "-c", ":")...).CombinedOutput()
+	probe := exec.CommandContext(ctx, program, append(args[1:], "-c", ":")...)
+	if l.filter != nil {
+		file, err := again(l.filter)
+		if err != nil {
+			return fault.New(fault.Invalid, "cannot make a sandbox: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		probe.ExtraFiles = []*os.File{file}
+	}
+	said, err := probe.CombinedOutput()
 	if err != nil {
 		return fault.New(fault.Invalid, "cannot make a sandbox: %w: %.300s; this machine may forbid user namespaces",
 			err, bytes.TrimSpace(said))
 	}
 	l.isolation = Isolation{
 		Held:    []string{HoldsUser, HoldsPID, HoldsMount, HoldsIPC, HoldsNetwork},
-		Missing: []string{"limits of memory and processes as a whole: bubblewrap holds those of each process"},
+		Missing: []string{
+			"limits of memory and processes as a whole: bubblewrap holds those of each process",
+			"the metadata address 169.254.169.254: bubblewrap keeps no task with network: full from it",
+		},
 	}
 	return nil
 }
+
+// filterFD is where bubblewrap finds the filter of system calls.
+const filterFD = 3
 
 // boxed is the command line of bubblewrap for a command. It sees what a program needs to run and nothing else: a list of
 // what is there cannot forget what should not be. It cannot be process 1 of its namespace: that would hear no SIGTERM.
@@ -58,6 +78,9 @@ func (l *Local) boxed(spec Spec, program string) []string {
 		"--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL")
 	if !spec.Network {
 		args = append(args, "--unshare-net")
+	}
+	if l.filter != nil {
+		args = append(args, "--seccomp", strconv.Itoa(filterFD))
 	}
 	for _, m := range append(slices.Clone(l.shown), spec.Mounts...) {
 		args = append(args, bindFlag(m.Writable), m.Source, m.At())

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluiceci/sluice/pkg/driver/cell"
 )
 
 // maxRSSUnit is what getrusage counts memory in, in bytes.
@@ -117,4 +119,26 @@ func zombie(pid int) bool {
 	}
 	_, rest, _ := bytes.Cut(b[max(0, bytes.LastIndexByte(b, ')')):], []byte(" "))
 	return len(rest) == 0 || rest[0] == 'Z' || rest[0] == 'X'
+}
+
+// callFilter is a file with the filter of system calls that a cell has too; nil where there is none.
+func callFilter() (*os.File, error) {
+	filter := cell.Filter()
+	if filter == nil {
+		return nil, nil //nolint:nilnil // an architecture whose calls nobody has listed
+	}
+	fd, err := unix.MemfdCreate("filter", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	file := os.NewFile(uintptr(fd), "filter")
+	if _, err := file.Write(filter); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// again opens a file once more, to be read from its beginning.
+func again(file *os.File) (*os.File, error) {
+	return os.Open("/proc/self/fd/" + strconv.Itoa(int(file.Fd())))
 }

@@ -53,3 +53,8 @@ func killAll(context.Context, func() []int, func([]byte) bool) (int, error) { re
 func (l Limits) limited() bool { return false }
 
 func (l Limits) apply(int) error { return nil }
+
+// callFilter is none: this system has no sandbox that would take one.
+func callFilter() (*os.File, error) { return nil, nil } //nolint:nilnil // see above
+
+func again(file *os.File) (*os.File, error) { return os.Open(file.Name()) }

@@ -80,7 +80,7 @@ func (e *executor) openDriver(ctx context.Context) (driver.Driver, error) {
 	}
 	site, err := choose.Open(ctx, e.config.Driver, choose.Options{
 		Place: e.config.Dir, Path: e.config.Path, Log: e.log,
-		Cells: e.config.Cells, Hide: e.config.Hide, Show: []string{e.place.step},
+		Cells: e.config.Cells, Slots: e.config.Slots, Hide: e.config.Hide, Show: []string{e.place.step},
 	})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -91,8 +92,11 @@ func (a *attempt) ended(o order, r *room, process driver.Process) error {
 	case exit.OK():
 		return nil
 	case exit.Memory:
-		limit := a.limits().Or(a.e.config.Driver.Limits).Memory
-		return fail(o.class, "%s ended with %s: its limit is %d bytes; raise the task's resources.memory, or let it use less", o.what, exit, limit)
+		limit := "its limit is three quarters of the machine's memory, as it states none; state the task's resources.memory"
+		if stated := a.limits().Or(a.e.config.Driver.Limits).Memory; stated > 0 {
+			limit = fmt.Sprintf("its limit is %d bytes; raise the task's resources.memory", stated)
+		}
+		return fail(o.class, "%s ended with %s: %s, or let it use less", o.what, exit, limit)
 	default:
 		return fail(a.classOfExit(o, int32(exit.Code)), "%s ended with %s", o.what, exit)
 	}

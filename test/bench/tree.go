@@ -92,24 +92,36 @@ func (p *sluice) resident() (float64, error) {
 	var total float64
 	for _, one := range list {
 		kib, err := proportional(one.pid)
+		if err != nil {
+			kib, err = own(one.pid)
+		}
 		if err != nil && one.pid == p.cmd.Process.Pid {
 			return 0, err
 		}
-		total += kib / 1024
+		total += kib / 1024 // nothing of what has ended meanwhile
 	}
 	return total, nil
 }
 
-// proportional is a process's memory, in KiB, with its share of what it shares.
+// proportional is a process's memory, in KiB, with its share of what it shares. Only root may read that of a cell.
 func proportional(pid int) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	return field(fmt.Sprintf("/proc/%d/smaps_rollup", pid), "Pss:")
+}
+
+// own is what a process shares with no other, in KiB.
+func own(pid int) (float64, error) {
+	return field(fmt.Sprintf("/proc/%d/status", pid), "RssAnon:")
+}
+
+func field(file, name string) (float64, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			return strconv.ParseFloat(strings.Fields(rest)[0], 64)
 		}
 	}
-	return 0, fmt.Errorf("there is no Pss in %s", text)
+	return 0, fmt.Errorf("there is no %s in %s", name, file)
 }

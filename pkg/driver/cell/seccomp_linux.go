@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"encoding/binary"
 	"os"
 	"runtime"
 	"unsafe"
@@ -69,6 +70,21 @@ func filter(abis []abi) []unix.SockFilter {
 		program = append(program, end(unix.SECCOMP_RET_ALLOW), no)
 	}
 	return append(program, no)
+}
+
+// Filter is what refuses those calls, as programs take it that make a sandbox; nil where this package knows none.
+func Filter() []byte {
+	abis := refused()
+	if abis == nil {
+		return nil
+	}
+	var b []byte
+	for _, step := range filter(abis) {
+		b = binary.NativeEndian.AppendUint16(b, step.Code)
+		b = append(b, step.Jt, step.Jf)
+		b = binary.NativeEndian.AppendUint32(b, step.K)
+	}
+	return b
 }
 
 // refuse makes the kernel refuse calls of this thread and of all that it starts, for good.

@@ -72,7 +72,8 @@ type Options struct {
 	Path  string       // PATH of commands that state none
 	Log   *slog.Logger // the default logger when nil
 
-	Cells bool     // this program can be started as a cell: see driver.LocalOptions
+	Cells bool     // commands run in cells: see driver.LocalOptions
+	Slots int      // commands that run at a time
 	Hide  []string // the platform's files, which do not exist for commands
 	Show  []string // files of the executor's that commands read
 }
@@ -142,7 +143,7 @@ func (l limited) Isolation() driver.Isolation { return driver.IsolationOf(l.Site
 func openLocal(_ context.Context, c Config, o Options) (driver.Site, error) {
 	local := driver.LocalOptions{
 		Place: o.Place, Path: o.Path, Log: o.Log, Sandbox: c.Local.Sandbox,
-		Isolation: c.Local.Isolation, Cells: o.Cells, Users: c.Local.Users, Hide: o.Hide, Network: c.Local.Network,
+		Isolation: c.Local.Isolation, Cells: o.Cells, Warm: o.Slots + 1, Users: c.Local.Users, Hide: o.Hide, Network: c.Local.Network,
 	}
 	for _, path := range o.Show {
 		local.Show = append(local.Show, driver.Mount{Source: path})

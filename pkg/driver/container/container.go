@@ -104,6 +104,7 @@ func (d *Driver) Isolation() driver.Isolation {
 			i.Held = append(i.Held, one.name)
 		}
 	}
+	i.Missing = append(i.Missing, "the metadata address 169.254.169.254: no engine keeps a task with network: full from it; refuse it in the engine's network")
 	return i
 }
 
