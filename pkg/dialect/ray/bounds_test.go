@@ -50,3 +50,14 @@ func TestEqualNamesAreNotQuadratic(t *testing.T) {
 		t.Errorf("%d tasks have %d ids", len(selection.Steps), len(ids))
 	}
 }
+
+// TestWhatIsSelectedRuns: a test that says to run no times, or fewer, runs once, as it does with Ray.
+func TestWhatIsSelectedRuns(t *testing.T) {
+	t.Parallel()
+	for _, n := range []string{"0", "-3", "1"} {
+		s := mustRead(t, change(t, "group: g", "group: g\n  repeated_run: "+n))
+		if got, err := s.Select(Request{}); err != nil || len(got.Steps) != 1 {
+			t.Errorf("repeated_run: %s gives %d steps, %v", n, len(got.Steps), err)
+		}
+	}
+}

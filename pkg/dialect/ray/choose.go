@@ -169,7 +169,7 @@ const (
 // runs counts the steps before they are made.
 func (s *Selection) runs(runPerTest int) (total int64) {
 	for _, t := range s.Picked {
-		total += int64(max(t.RepeatedRun, runPerTest))
+		total += int64(max(t.RepeatedRun, runPerTest, 1))
 	}
 	return total
 }
@@ -179,7 +179,7 @@ func (s *Selection) steps(runPerTest int) {
 	ordered := slices.Clone(s.Picked)
 	slices.SortStableFunc(ordered, func(a, b *Test) int { return strings.Compare(a.Group, b.Group) })
 	for _, t := range ordered {
-		n := max(t.RepeatedRun, runPerTest)
+		n := max(t.RepeatedRun, runPerTest, 1) // what is selected runs
 		for i := range n {
 			s.Steps = append(s.Steps, Step{Test: t, Run: i, Of: n, Why: s.whys[t]})
 		}
