@@ -110,6 +110,7 @@ func (f *folder) write(name string, source io.Reader) error {
 		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 			return err
 		}
+		sweepFolder(root, path.Dir(name), time.Now())
 		aside := path.Join(path.Dir(name), ".new-"+release.Derive(name, time.Now().String())[:12])
 		if err := writeSynced(root, aside, source); err != nil {
 			_ = root.Remove(aside)

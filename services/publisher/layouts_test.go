@@ -48,7 +48,9 @@ func TestAnImageIsReadOnceToKnowItAndOnceToPushIt(t *testing.T) {
 		}
 	}
 	// What is remembered lets no other bytes through.
-	r.Items[0].Open = func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(imageTar(t, "two", true))), nil }
+	r.Items[0].Open = func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(imageTar(t, "two", true))), nil
+	}
 	if err := target().Stage(t.Context(), r); !fault.Is(err, fault.Denied) {
 		t.Errorf("staging other bytes than the candidate's: %v", err)
 	}

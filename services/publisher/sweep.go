@@ -2,8 +2,13 @@ package publisher
 
 import (
 	"cmp"
+	"io/fs"
+	"math"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,4 +34,29 @@ func sweep(temp string) (removed []string) {
 		_ = file.Close()
 	}
 	return removed
+}
+
+const (
+	halfWritten = 24 * time.Hour     // no file is written for longer
+	keptStaged  = 7 * 24 * time.Hour // what was staged and not committed since belongs to a release that failed; a commit stages again
+)
+
+// sweepFolder removes what killed publishers left in a directory of a target, and what was staged and never committed.
+func sweepFolder(root *os.Root, dir string, now time.Time) {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return // what writes next says what is wrong
+	}
+	for _, entry := range entries {
+		age := time.Duration(math.MaxInt64)
+		switch {
+		case strings.HasPrefix(entry.Name(), ".new-"):
+			age = halfWritten
+		case dir == ".staged":
+			age = keptStaged
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > age {
+			_ = root.Remove(path.Join(dir, entry.Name())) // the next write tries again
+		}
+	}
 }
