@@ -164,7 +164,7 @@ func (n *nodes) installations(config string) map[string]string {
 			identity = "pool-default"
 		}
 		files[name] = config + "-" + name
-		nats := fmt.Sprintf("\nnats: {urls: [\"%s\"], replicas: 3, creds: %s}\n", strings.Join(n.urls(), `", "`), filepath.Join(n.identities(), identity+".nk"))
+		nats := fmt.Sprintf("\ntest_scheduler: {disconnect: {default: 30s}}\nnats: {urls: [\"%s\"], replicas: 3, creds: %s}\n", strings.Join(n.urls(), `", "`), filepath.Join(n.identities(), identity+".nk"))
 		if err := os.WriteFile(files[name], append(bytes.Clone(text), nats...), 0o600); err != nil {
 			n.t.Fatal(err)
 		}
