@@ -27,17 +27,23 @@ func standIns() []standIn {
 	}
 	login := func(name string) any { return map[string]any{"login": name, "id": 7} }
 	return []standIn{
-		{kind: "gitea", authorize: "/login/oauth/authorize", take: "/login/oauth/access_token", api: "/api/v1", scopes: "read:user read:repository",
-			repo: func(r string) string { return "/repos/" + r }, user: login, may: flags},
-		{kind: "github", authorize: "/login/oauth/authorize", take: "/login/oauth/access_token", api: "/api/v3", scopes: "read:user repo",
-			repo: func(r string) string { return "/repos/" + r }, user: login, may: flags},
-		{kind: "gitlab", authorize: "/oauth/authorize", take: "/oauth/token", api: "/api/v4", scopes: "read_api",
+		{
+			kind: "gitea", authorize: "/login/oauth/authorize", take: "/login/oauth/access_token", api: "/api/v1", scopes: "read:user read:repository",
+			repo: func(r string) string { return "/repos/" + r }, user: login, may: flags,
+		},
+		{
+			kind: "github", authorize: "/login/oauth/authorize", take: "/login/oauth/access_token", api: "/api/v3", scopes: "read:user repo",
+			repo: func(r string) string { return "/repos/" + r }, user: login, may: flags,
+		},
+		{
+			kind: "gitlab", authorize: "/oauth/authorize", take: "/oauth/token", api: "/api/v4", scopes: "read_api",
 			repo: func(r string) string { return "/projects/" + url.PathEscape(r) },
 			user: func(name string) any { return map[string]any{"username": name, "name": "Somebody", "id": 7} },
 			may: func(permission string) any {
 				level := map[string]int{"admin": 40, "write": 30, "read": 20, "none": 0}[permission]
 				return map[string]any{"permissions": map[string]any{"project_access": nil, "group_access": map[string]int{"access_level": level}}}
-			}},
+			},
+		},
 	}
 }
 

@@ -29,6 +29,7 @@ type Why struct {
 	Note       string              `json:"note,omitempty"`       // who did not answer
 
 	Publications []Publishing `json:"publications,omitempty"` // of a run: how far each target is, and what it waits for
+	Approves     string       `json:"approves,omitempty"`     // the protected environment whose reviewers it waits for
 }
 
 // RetriesLeft is how much of a budget of retries is used.
@@ -91,6 +92,8 @@ type Executor struct {
 	Held    []string `json:"held,omitempty"`    // what commands are held back by
 	Missing []string `json:"missing,omitempty"` // what its machine cannot give of that
 	Refusal string   `json:"refusal,omitempty"` // why no untrusted change runs there
+
+	Accepts []release.Trust `json:"accepts,omitempty"` // changes that it takes
 }
 
 // Stream is how a stream of the bus is now.

@@ -58,7 +58,7 @@ func (l *Local) openSandbox(kind string) error {
 			err, bytes.TrimSpace(said))
 	}
 	l.isolation = Isolation{
-		Held:    []string{HoldsUser, HoldsPID, HoldsMount, HoldsIPC, HoldsNetwork},
+		Held: []string{HoldsUser, HoldsPID, HoldsMount, HoldsIPC, HoldsNetwork},
 		Missing: []string{
 			"limits of memory and processes as a whole: bubblewrap holds those of each process",
 			"the metadata address 169.254.169.254: bubblewrap keeps no task with network: full from it",
