@@ -42,6 +42,7 @@ projects:
 executors:
   - pool: default
     slots: %[4]d
+    driver: {local: {isolation: none}} # clusters are directories that several tasks make, use and destroy
     path: %[1]s/checkout/standin/bin:/usr/local/bin:/usr/bin:/bin
     environment: {RAYISH_CLOUD: %[1]s/cloud, RAYISH_CAST: %[1]s/cast.txt}
 publisher: {root: %[1]s/published}
