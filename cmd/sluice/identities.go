@@ -55,10 +55,11 @@ func (p *platform) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rights := bus.RightsOf(service.Duties(slices.Concat(p.services, remote)...))
+	all := slices.Concat(p.services, remote)
+	rights := bus.RightsOf(service.Duties(all...))
 	keys := p.in.NATS.Creds
 	if !p.in.NATS.external() {
-		p.bus(service.Setup)
+		p.bus(service.Setup).Declares(service.Served(all...)...)
 		if p.in.NATS.listens() {
 			keys = filepath.Join(p.in.Dir, "identities")
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,17 +13,17 @@ import (
 )
 
 func setupCommand() *cobra.Command {
-	var config string
+	var installed inventory
 	var side natsSide
 	c := &cobra.Command{
 		Use:   "setup",
-		Short: "Create the streams on external NATS servers, or update them",
-		Long: "Create the streams on external NATS servers, or bring their configuration up to date. Run it once before the first service\n" +
-			"starts, and again after an upgrade. Running it twice changes nothing. It connects as the identity \"setup\", the only one\n" +
-			"that may create or change streams.",
+		Short: "Create the streams and consumers on external NATS servers, or update them",
+		Long: "Create the streams on external NATS servers, and the durable consumers of every service and pool of the installation, or\n" +
+			"bring them up to date. Run it once before the first service starts, and again after an upgrade or when a pool is added.\n" +
+			"Running it twice changes nothing. It connects as the identity \"setup\", the only one that may create or change them.",
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			in, err := readInstallation(config)
+			in, err := readInstallation(installed.config)
 			if err != nil {
 				return exitWith(2, err)
 			}
@@ -30,10 +31,14 @@ func setupCommand() *cobra.Command {
 				in.NATS.URL, in.NATS.URLs = side.URL, nil
 			}
 			override(&in.NATS.Creds, side.Creds)
-			did, err := in.NATS.setup(c.Context())
+			services, err := installed.services()
+			if err != nil {
+				return exitWith(2, err)
+			}
+			did, err := in.NATS.setup(c.Context(), service.Served(services...))
 			for _, d := range did {
 				if !asJSON(c) {
-					fmt.Fprintf(c.OutOrStdout(), "%s: %s\n", d.Stream, d.Did)
+					fmt.Fprintf(c.OutOrStdout(), "%s: %s\n", cmp.Or(d.Consumer, d.Stream), d.Did)
 				}
 			}
 			if err != nil {
@@ -45,14 +50,14 @@ func setupCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&config, "config", "", "file of the installation (docs/operate/installation.md)")
+	installed.flags(c)
 	c.Flags().StringVar(&side.URL, "nats", "", "URLs of the NATS servers, separated by commas")
 	c.Flags().StringVar(&side.Creds, "creds", "", "file of the credentials of setup, or the directory of identities")
 	return c
 }
 
-// setup creates the streams, as the only identity that may.
-func (n natsSide) setup(ctx context.Context) ([]bus.Declaration, error) {
+// setup creates the streams and the consumers, as the only identity that may.
+func (n natsSide) setup(ctx context.Context, served []bus.Served) ([]bus.Declaration, error) {
 	if err := n.check(); err != nil {
 		return nil, exitWith(64, err)
 	}
@@ -66,6 +71,7 @@ func (n natsSide) setup(ctx context.Context) ([]bus.Declaration, error) {
 	}
 	o := bus.Options{
 		Name: "sluice-setup", Identity: service.Setup, Creds: credential.File, TLS: n.TLS, Replicas: n.Replicas, MaxBytes: n.MaxBytes,
+		Durables: served,
 	}
 	if credential.Public != "" {
 		o.Key = &credential.NKey

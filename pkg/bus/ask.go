@@ -35,8 +35,10 @@ func Answer[Q, A any](ctx context.Context, b *Bus, topic string, answer func(con
 	return b.answer(ctx, topic, func(_ string, body []byte) ([]byte, error) { return respond(ctx, body, answer) })
 }
 
+func askSubject(topic string) string { return "sluice.ask." + topic }
+
 func (b *Bus) answer(ctx context.Context, topic string, answer func(subject string, body []byte) ([]byte, error)) error {
-	sub, err := b.conn.QueueSubscribe("sluice.ask."+topic, "answer", func(msg *nats.Msg) {
+	sub, err := b.conn.QueueSubscribe(askSubject(topic), "answer", func(msg *nats.Msg) {
 		reply := nats.NewMsg(msg.Reply)
 		body, err := answer(msg.Subject, msg.Data)
 		if err != nil {
@@ -79,9 +81,9 @@ func AskFor[Q, A any](ctx context.Context, b *Bus, topic string, question Q, pat
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	reply, err := b.conn.RequestWithContext(ctx, "sluice.ask."+topic, body)
+	reply, err := b.request(ctx, &nats.Msg{Subject: askSubject(topic), Data: body})
 	if err != nil {
-		return a, fault.New(fault.Transient, "cannot ask %s: no service answered: %w", topic, err)
+		return a, fault.New(kindOf(err), "cannot ask %s: no service answered: %w", topic, err)
 	}
 	if problem := reply.Header.Get(headerReason); problem != "" {
 		return a, fault.New(fault.Kind(reply.Header.Get(headerFault)), "%s", problem)

@@ -49,7 +49,7 @@ func (b *Bus) publishBatch(ctx context.Context, events []event.Event) (stored bo
 		}
 	}
 	last.Header[headerBatchCommit] = []string{"1"}
-	reply, err := b.conn.RequestMsgWithContext(ctx, last)
+	reply, err := b.request(ctx, last)
 	if err != nil {
 		return false, publishError(err)
 	}

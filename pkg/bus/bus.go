@@ -31,6 +31,7 @@ type Bus struct {
 	decoded *decoded
 
 	troubles troubles
+	refused  refusals
 	closed   chan struct{} // by Close
 	closing  sync.Once
 	lost     atomic.Int64              // connections, since the streams were declared
@@ -40,13 +41,13 @@ type Bus struct {
 // Options configure a Bus.
 type Options struct {
 	Name     string                // of this process, as the server lists it
-	Token    string                // for the server
 	Log      *slog.Logger          // discards when nil
 	Now      func() time.Time      // time.Now when nil
 	Registry prometheus.Registerer // no metrics when nil
 	Replicas int                   // of each stream; 1 when 0
 	MaxBytes int64                 // of the stream of facts; 0 is without a limit
-	Onlooker bool                  // declares no streams: those of the services, with their limits, stay as they are
+	Onlooker bool                  // declares no streams and no consumers: they stay as whoever may declare them has made them
+	Durables []Served              // consumers to declare beside the streams
 
 	Identity string // whose key this is, as its rights name it; empty where the server knows no identities
 	Key      *NKey  // shown to the server
@@ -73,9 +74,6 @@ func (o Options) options() []nats.Option {
 	}
 	if o.Creds != "" {
 		out = append(out, nats.UserCredentials(o.Creds))
-	}
-	if o.Token != "" {
-		out = append(out, nats.Token(o.Token))
 	}
 	if o.TLS.CA != "" {
 		out = append(out, nats.RootCAs(o.TLS.CA))
@@ -158,7 +156,7 @@ func (b *Bus) dial(urls string, more ...nats.Option) (err error) {
 	}, append(b.options.options(), more...)...)
 	if b.conn, err = nats.Connect(urls, options...); err != nil {
 		return fmt.Errorf("cannot connect to NATS%s as %s: %w; is the server running, and does it know this identity?",
-			at(urls), orDefault(b.options.Identity, "nobody"), err)
+			at(urls), b.whoAmI(), err)
 	}
 	b.js, err = jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(maxPending),
 		jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithDefaultTimeout(answerTimeout))
@@ -228,7 +226,8 @@ func (b *Bus) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	if sub != nil {
 		subject = sub.Subject
 	}
-	b.log.Warn("NATS reported an error", "err", err, "subject", subject)
+	b.refused.note(err)
+	b.log.Warn("NATS reported an error", "err", err, "subject", subject, "identity", b.whoAmI())
 }
 
 // Close ends the connection; what was published and not yet acknowledged may or may not be stored.

@@ -16,9 +16,6 @@ type ServerConf struct {
 	TLS        TLS // files on the server's machine; with CA, clients must show a certificate
 }
 
-// account separates Sluice from whatever else uses the servers.
-const account = "SLUICE"
-
 // WriteTo writes the configuration in the server's own format.
 func (c ServerConf) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
@@ -26,11 +23,8 @@ func (c ServerConf) WriteTo(w io.Writer) (int64, error) {
 	fmt.Fprintf(&b, "server_name: %s\nlisten: %s\nmax_payload: %d\n", quote(c.Name), quote(c.Listen), maxPayload)
 	fmt.Fprintf(&b, "jetstream {\n  store_dir: %s\n  sync_interval: always # what was acknowledged survives a power cut\n}\n", quote(c.Store))
 	c.tls(&b)
-	fmt.Fprintf(&b, "accounts {\n  %s {\n    jetstream: enabled\n    users: [\n", account)
-	for _, i := range c.Identities {
-		i.conf(&b)
-	}
-	b.WriteString("    ]\n  }\n}\n" + clusterConf)
+	accountsConf(&b, c.Identities)
+	b.WriteString(clusterConf)
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err
 }

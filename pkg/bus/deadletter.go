@@ -37,13 +37,15 @@ const (
 	headerDeliveries = "Sluice-Deliveries"
 )
 
-// bury copies a message, with the reason, to the stream of dead letters.
+// bury copies a message, with the reason, to the stream of dead letters. A letter has a place of its own there: burying it twice
+// stores it once, and nobody else can take its place.
 func (b *Bus) bury(ctx context.Context, consumer string, msg message, deliveries uint64, cause error) error {
 	source := uint64(0)
 	if meta, err := msg.Metadata(); err == nil {
 		source = meta.Sequence.Stream
 	}
-	letter := &nats.Msg{Subject: "sluice.dead." + orDefault(b.options.Identity, "nobody") + "." + consumer, Data: msg.Data(), Header: nats.Header{}}
+	place := fmt.Sprintf("sluice.dead.%s.%s.%d.%d", b.whoAmI(), consumer, source, deliveries)
+	letter := &nats.Msg{Subject: place, Data: msg.Data(), Header: nats.Header{}}
 	for name, value := range map[string]string{
 		headerConsumer: consumer, headerSubject: msg.Subject(), headerSource: strconv.FormatUint(source, 10),
 		headerReason: firstLine(cause), headerFault: string(fault.Of(cause)),
@@ -52,10 +54,13 @@ func (b *Bus) bury(ctx context.Context, consumer string, msg message, deliveries
 		letter.Header.Set(name, value)
 	}
 	letter.Header.Set("Content-Type", msg.Headers().Get("Content-Type"))
-	letter.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s/%d/%d", consumer, source, deliveries))
+	letter.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	_, err := b.js.PublishMsg(ctx, letter)
+	f, err := b.sendMsg(letter)
+	if err == nil {
+		_, err = b.await(ctx, f)
+	}
 	return err
 }
 
@@ -120,9 +125,9 @@ func (b *Bus) Replay(ctx context.Context, seq uint64) error {
 	if err != nil {
 		return fault.New(fault.Transient, "cannot replay dead letter %d: %w", seq, err)
 	}
-	reply, err := b.conn.RequestWithContext(ctx, replaySubject(letter.Consumer), letter.Body)
+	reply, err := b.request(ctx, &nats.Msg{Subject: replaySubject(letter.Consumer), Data: letter.Body})
 	if err != nil {
-		return fault.New(fault.Transient, "cannot replay dead letter %d: no service with consumer %s answered: %w",
+		return fault.New(kindOf(err), "cannot replay dead letter %d: no service with consumer %s answered: %w",
 			seq, letter.Consumer, err)
 	}
 	if problem := reply.Header.Get(headerReason); problem != "" {

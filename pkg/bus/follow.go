@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,9 +115,11 @@ func (f *Follower) config() jetstream.ConsumerConfig {
 func (f *Follower) open(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
 	defer cancel()
+	ctx, stop := f.bus.allowed(ctx, func(s string) bool { return strings.HasPrefix(s, api+"CONSUMER.CREATE."+f.source.Stream+".") })
+	defer stop()
 	consumer, err := f.bus.js.CreateConsumer(ctx, f.source.Stream, f.config())
-	if err != nil {
-		return nil, fault.New(fault.Transient, "cannot follow %s: %w", f.source.Stream, err)
+	if err = refusal(ctx, err); err != nil {
+		return nil, fault.New(kindOf(err), "cannot follow %s: %w", f.source.Stream, err)
 	}
 	iter, err := consumer.Messages(jetstream.PullMaxMessages(followBatch), jetstream.PullHeartbeat(followBeat))
 	if err != nil {

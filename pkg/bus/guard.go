@@ -30,7 +30,7 @@ func (s *Server) guard() {
 			return
 		case <-tick.C:
 		}
-		s.check(free(s.dir))
+		s.check(free(s.options.Dir))
 	}
 }
 
@@ -61,7 +61,7 @@ func (s *Server) room() error {
 		return nil
 	}
 	return fault.New(fault.Transient, "the disk of the event stream (%s) has %d MiB free, expected more than %d: make room",
-		s.dir, s.free.Load()>>20, 2*reserve>>20)
+		s.options.Dir, s.free.Load()>>20, 2*reserve>>20)
 }
 
 // restart starts the server anew at the same address.
@@ -75,8 +75,7 @@ func (s *Server) restart() error {
 	}
 	s.nats.Shutdown()
 	s.nats.WaitForShutdown()
-	options := s.options // the server keeps what it is given
-	fresh, err := startServer(&options)
+	fresh, err := startServer(s.options)
 	if err != nil {
 		return err
 	}
@@ -93,16 +92,20 @@ func (s *Server) current() *server.Server {
 	return s.nats
 }
 
-func startServer(options *server.Options) (*server.Server, error) {
+func startServer(o ServerOptions) (*server.Server, error) {
+	options, err := o.configuration()
+	if err != nil {
+		return nil, err
+	}
 	ns, err := server.NewServer(options)
 	if err != nil {
-		return nil, fmt.Errorf("cannot start the embedded NATS server in %s: %w", options.StoreDir, err)
+		return nil, fmt.Errorf("cannot start the embedded NATS server in %s: %w", o.Dir, err)
 	}
 	ns.Start()
 	if !ns.ReadyForConnections(30*time.Second) || !ns.JetStreamEnabled() {
 		ns.Shutdown()
 		return nil, fmt.Errorf("cannot start the embedded NATS server in %s: not ready after 30s; is the directory "+
-			"writable, and does no other process use it?", options.StoreDir)
+			"writable, and does no other process use it?", o.Dir)
 	}
 	return ns, nil
 }

@@ -46,11 +46,11 @@ func (b *Bus) PublishLog(c LogChunk) (wait func(context.Context) error, err erro
 	if c.Last {
 		msg.Header.Set(headerLast, "true")
 	}
-	f, err := b.js.PublishMsgAsync(msg, jetstream.WithStallWait(5*time.Second))
+	f, err := b.sendMsg(msg)
 	if err != nil {
-		return nil, publishError(err)
+		return nil, err
 	}
-	return func(ctx context.Context) error { _, err := await(ctx, f); return err }, nil
+	return func(ctx context.Context) error { _, err := b.await(ctx, f); return err }, nil
 }
 
 // logResets is how often a reader of logs makes its consumer again before it gives up; whoever reads begins anew.

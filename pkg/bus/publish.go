@@ -40,7 +40,7 @@ func (b *Bus) Publish(ctx context.Context, events ...event.Event) error {
 
 func (b *Bus) publishSome(ctx context.Context, events []event.Event) error {
 	if len(events) >= batchMin {
-		if stored, err := b.publishBatch(ctx, events); stored || fault.Is(err, fault.Invalid) {
+		if stored, err := b.publishBatch(ctx, events); stored || fault.Is(err, fault.Invalid) || fault.Is(err, fault.Denied) {
 			return err
 		}
 	}
@@ -48,7 +48,7 @@ func (b *Bus) publishSome(ctx context.Context, events []event.Event) error {
 }
 
 func (b *Bus) publishWindow(ctx context.Context, events []event.Event) error {
-	futures := make([]jetstream.PubAckFuture, 0, len(events))
+	futures := make([]sent, 0, len(events))
 	for _, e := range events {
 		f, err := b.send(e)
 		if err != nil {
@@ -57,7 +57,7 @@ func (b *Bus) publishWindow(ctx context.Context, events []event.Event) error {
 		futures = append(futures, f)
 	}
 	for i, f := range futures {
-		if _, err := await(ctx, f); err != nil {
+		if _, err := b.await(ctx, f); err != nil {
 			return fmt.Errorf("cannot publish %s: %w", events[i].Describe(), err)
 		}
 	}
@@ -71,7 +71,7 @@ func (b *Bus) Claim(ctx context.Context, e event.Event) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("cannot publish %s: %w", e.Describe(), err)
 	}
-	stored, err := await(ctx, f)
+	stored, err := b.await(ctx, f)
 	if err != nil {
 		return false, fmt.Errorf("cannot publish %s: %w", e.Describe(), err)
 	}
@@ -85,20 +85,32 @@ func (b *Bus) Claim(ctx context.Context, e event.Event) (bool, error) {
 	return holder.Source == e.Source, nil
 }
 
-// send hands an event to the connection without waiting for the stream.
-func (b *Bus) send(e event.Event) (jetstream.PubAckFuture, error) {
-	msg, err := b.message(e)
-	if err != nil {
-		return nil, err
-	}
-	f, err := b.js.PublishMsgAsync(msg, jetstream.WithStallWait(5*time.Second))
-	if err != nil {
-		return nil, publishError(err)
-	}
-	return f, nil
+// sent is a message on its way, and what the server had refused before.
+type sent struct {
+	jetstream.PubAckFuture
+	mark uint64
 }
 
-// message is an event as the stream takes it: only when its place is empty.
+// send hands an event to the connection without waiting for the stream.
+func (b *Bus) send(e event.Event) (sent, error) {
+	msg, err := b.message(e)
+	if err != nil {
+		return sent{}, err
+	}
+	return b.sendMsg(msg)
+}
+
+func (b *Bus) sendMsg(msg *nats.Msg) (sent, error) {
+	mark := b.refused.mark()
+	f, err := b.js.PublishMsgAsync(msg, jetstream.WithStallWait(5*time.Second))
+	if err != nil {
+		return sent{}, publishError(err)
+	}
+	return sent{f, mark}, nil
+}
+
+// message is an event as the stream takes it: only when its place is empty. It has no Nats-Msg-Id: the server takes a message
+// for stored when anybody has used its id shortly before, at whatever subject.
 func (b *Bus) message(e event.Event) (*nats.Msg, error) {
 	if err := b.server.room(); err != nil {
 		return nil, err
@@ -107,31 +119,34 @@ func (b *Bus) message(e event.Event) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	msg := &nats.Msg{Subject: e.Subject(), Data: body, Header: nats.Header{
-		"Content-Type":        {event.ContentType},
-		jetstream.MsgIDHeader: {e.ID},
-	}}
+	msg := &nats.Msg{Subject: e.Subject(), Data: body, Header: nats.Header{"Content-Type": {event.ContentType}}}
 	if !e.Type.Ephemeral() {
 		msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{"0"}
-	} else {
-		delete(msg.Header, jetstream.MsgIDHeader)
 	}
 	return msg, nil
 }
 
 // await waits until the stream has answered. It reports whether the event was stored now; false means that its place
 // was taken.
-func await(ctx context.Context, f jetstream.PubAckFuture) (bool, error) {
-	select {
-	case ack := <-f.Ok():
-		return !ack.Duplicate, nil
-	case err := <-f.Err():
-		if taken(err) {
-			return false, nil
+func (b *Bus) await(ctx context.Context, f sent) (bool, error) {
+	mine := only(f.Msg().Subject)
+	for {
+		refused, next := b.refused.since(f.mark, mine)
+		if refused != "" {
+			return false, b.denied(refused)
 		}
-		return false, publishError(err)
-	case <-ctx.Done():
-		return false, fault.As(fault.Transient, context.Cause(ctx))
+		select {
+		case <-f.Ok():
+			return true, nil
+		case err := <-f.Err():
+			if taken(err) {
+				return false, nil
+			}
+			return false, publishError(err)
+		case <-next:
+		case <-ctx.Done():
+			return false, fault.As(fault.Transient, context.Cause(ctx))
+		}
 	}
 }
 
@@ -139,6 +154,14 @@ func taken(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// kindOf is the kind of an error of a request: one that the server refused stays so, all else may pass.
+func kindOf(err error) fault.Kind {
+	if fault.Is(err, fault.Denied) {
+		return fault.Denied
+	}
+	return fault.Transient
 }
 
 // publishError gives an error of the stream its kind: a message that is too large never fits; all else may pass.
@@ -149,7 +172,7 @@ func publishError(err error) error {
 	if errors.Is(err, nats.ErrReconnectBufExceeded) {
 		return fault.New(fault.Transient, "the connection to NATS is lost: %w", err)
 	}
-	return fault.New(fault.Transient, "the stream did not store it: %w", err)
+	return fault.New(kindOf(err), "the stream did not store it: %w", err)
 }
 
 // Get returns the event in a place. An empty place is an error of kind Invalid that wraps jetstream.ErrMsgNotFound.
@@ -158,7 +181,7 @@ func (b *Bus) Get(ctx context.Context, subject string) (event.Event, error) {
 	defer cancel()
 	raw, err := b.read(ctx, directGet(Facts, subject))
 	if err != nil {
-		return event.Event{}, fault.New(fault.Transient, "cannot read %s: %w", subject, err)
+		return event.Event{}, fault.New(kindOf(err), "cannot read %s: %w", subject, err)
 	}
 	switch status := raw.Header.Get("Status"); status {
 	case "":
@@ -186,7 +209,7 @@ const readAgain = 2 * time.Second
 func (b *Bus) read(ctx context.Context, subject string) (*nats.Msg, error) {
 	for {
 		try, cancel := context.WithTimeout(ctx, readAgain)
-		answer, err := b.conn.RequestWithContext(try, subject, nil)
+		answer, err := b.request(try, &nats.Msg{Subject: subject})
 		cancel()
 		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			return answer, err

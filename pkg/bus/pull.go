@@ -2,7 +2,7 @@ package bus
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -22,7 +22,8 @@ const (
 )
 
 // puller asks a durable consumer for messages, over one subscription. It asks for exactly as many as there are free
-// workers, so that no message waits behind a busy one while another process is idle.
+// workers, so that no message waits behind a busy one while another process is idle. Each request is for one message and so
+// has one answer: the server remembers whom to answer in another account until then, and no longer.
 //
 // A worker is in one of three places: in free, among the asked, or busy with a message.
 type puller struct {
@@ -32,7 +33,7 @@ type puller struct {
 	inbox    string
 	sub      *nats.Subscription
 	handle   func(pulled)
-	declare  func(context.Context) error // makes the consumer, when it is missing
+	served   Served
 	free     chan struct{}
 	busy     sync.WaitGroup
 
@@ -42,12 +43,9 @@ type puller struct {
 	ended bool
 }
 
-func (b *Bus) newPuller(service string, r *Route, declare func(context.Context) error, handle func(pulled)) *puller {
+func (b *Bus) newPuller(s Served, r *Route, handle func(pulled)) *puller {
 	workers := max(1, r.Workers)
-	p := &puller{
-		bus: b, route: r, consumer: r.Durable(service), declare: declare, handle: handle,
-		free: make(chan struct{}, workers),
-	}
+	p := &puller{bus: b, route: r, consumer: s.name(), served: s, handle: handle, free: make(chan struct{}, workers)}
 	p.release(workers)
 	return p
 }
@@ -62,7 +60,12 @@ func (p *puller) run(ctx context.Context) error {
 	watch := time.NewTicker(pullWait)
 	defer watch.Stop()
 	var shut <-chan struct{} // of the gate, since the last request
-	for ctx.Err() == nil {
+	for mark := p.bus.refused.mark(); ctx.Err() == nil; {
+		refused, next := p.bus.refused.since(mark, only(p.subject()))
+		if refused != "" {
+			mark = p.bus.refused.mark()
+			p.fail(p.bus.denied(refused).Error(), false)
+		}
 		select {
 		case <-ctx.Done():
 		case <-shut:
@@ -70,6 +73,7 @@ func (p *puller) run(ctx context.Context) error {
 			if err := p.recall(); err != nil {
 				return err
 			}
+		case <-next:
 		case <-connected:
 			p.forget() // the server forgot them too
 		case now := <-watch.C:
@@ -134,14 +138,18 @@ func (p *puller) request(ctx context.Context, n int) {
 	p.asked += n
 	p.until = time.Now().Add(pullWait + pullPatience)
 	p.mu.Unlock()
-	body, err := json.Marshal(map[string]any{"batch": n, "expires": pullWait})
-	if err == nil {
-		err = p.bus.conn.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+Facts+"."+p.consumer, p.inbox, body)
-	}
-	if err != nil {
-		p.fail(err.Error(), false)
+	for range n {
+		if err := p.bus.conn.PublishRequest(p.subject(), p.inbox, one); err != nil {
+			p.fail(err.Error(), false)
+			return
+		}
 	}
 }
+
+func (p *puller) subject() string { return api + "CONSUMER.MSG.NEXT." + Facts + "." + p.consumer }
+
+// one asks for one message.
+var one = fmt.Appendf(nil, `{"batch":1,"expires":%d}`, pullWait)
 
 // answered notes that the server serves the consumer.
 func (p *puller) answered() { p.bus.troubles.note(p.consumer, "", time.Time{}) }
@@ -235,8 +243,9 @@ func (p *puller) fail(reason string, answered bool) {
 func (p *puller) restore() {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
-	if err := p.declare(ctx); err != nil {
-		p.bus.log.Error("cannot make the consumer again; trying again", "consumer", p.consumer, "err", err)
+	if err := p.bus.declareConsumer(ctx, p.served); err != nil {
+		p.bus.troubles.note(p.consumer, err.Error(), time.Now().Add(troubleLasts))
+		p.bus.log.Error("there is no consumer; trying again", "consumer", p.consumer, "err", err)
 	}
 }
 

@@ -127,7 +127,7 @@ func TestAShutGateTakesBackWhatWasAskedFor(t *testing.T) {
 			return s, err == nil && len(s.Consumers) == 1 && s.Consumers[0].Waiting == n
 		})
 	}
-	waiting(1)
+	waiting(2)
 	close(shut)
 	waiting(0)
 	publish(t, b, requested("later"))

@@ -23,14 +23,16 @@ type Duties struct {
 	Asks     []string     // topics
 	Answers  []string     // topics
 	LogsOf   string       // the pool whose logs it writes
+	Apart    bool         // it runs where commands of strangers run, and has an account of its own
 	ReadLogs bool
 	Operates bool // sees the streams, reads and replays dead letters
-	Declares bool // creates and changes streams; nobody else may
+	Declares bool // creates and changes streams and durable consumers; nobody else may
 }
 
 // Rights are what the server allows an identity. What is not allowed is denied.
 type Rights struct {
 	Identity  string   `json:"identity"`
+	Account   string   `json:"account,omitempty"` // its own; empty for that of the streams
 	Publish   []string `json:"publish"`
 	Deny      []string `json:"deny,omitempty"` // of what Publish allows
 	Subscribe []string `json:"subscribe"`
@@ -52,13 +54,18 @@ func RightsOf(duties []Duties) []Rights {
 		for _, s := range []string{Facts, Fleet, Logs, Dead} {
 			r.Publish = append(r.Publish, directGet(s, probe))
 		}
+		if d.Apart {
+			r.Account = d.Identity
+		}
 		d.speak(&r)
 		d.listen(&r)
+		d.answer(&r, duties)
 		if d.Operates {
 			operate(&r)
 		}
 		if d.Declares {
-			r.Publish = append(r.Publish, api+"STREAM.CREATE.*", api+"STREAM.UPDATE.*", api+"STREAM.INFO.*")
+			r.Publish = append(r.Publish, api+"STREAM.CREATE.*", api+"STREAM.UPDATE.*", api+"STREAM.INFO.*",
+				api+"CONSUMER.CREATE."+Facts+".>", api+"CONSUMER.INFO."+Facts+".*")
 		}
 		if d.orders() {
 			r.Deny = foreign(d, duties)
@@ -89,25 +96,21 @@ func (d Duties) speak(r *Rights) {
 		r.Publish = append(r.Publish, "sluice.log."+d.LogsOf+".>")
 	}
 	for _, t := range d.Asks {
-		r.Publish = append(r.Publish, "sluice.ask."+t)
+		r.Publish = append(r.Publish, askSubject(t))
 	}
 }
 
 // listen allows what the identity hears.
 func (d Duties) listen(r *Rights) {
 	for name, filter := range d.Durables {
-		r.Publish = append(r.Publish, api+"CONSUMER.CREATE."+Facts+"."+name+"."+filter,
-			api+"CONSUMER.MSG.NEXT."+Facts+"."+name, "$JS.ACK."+Facts+"."+name+".>", directGet(Facts, filter))
+		r.Publish = append(r.Publish, api+"CONSUMER.MSG.NEXT."+Facts+"."+name, "$JS.ACK."+Facts+"."+name+".>", directGet(Facts, filter))
 		r.Subscribe = append(r.Subscribe, replaySubject(name))
-	}
-	if len(d.Durables) > 0 || len(d.Answers) > 0 {
-		r.Publish = append(r.Publish, inbox+">") // answers to whoever asks, or replays
 	}
 	for _, s := range d.Reads {
 		r.Publish = append(r.Publish, directGet(Facts, s))
 	}
 	for _, t := range d.Answers {
-		r.Subscribe = append(r.Subscribe, "sluice.ask."+t)
+		r.Subscribe = append(r.Subscribe, askSubject(t))
 	}
 	r.Subscribe = append(r.Subscribe, d.Listens...)
 	for _, s := range d.ordered() {
@@ -117,6 +120,25 @@ func (d Duties) listen(r *Rights) {
 			r.Publish = append(r.Publish, directGet(Facts, "sluice.fact.>"))
 		}
 	}
+}
+
+// answer allows to answer those who ask what the identity answers, or replay its dead letters, and nobody else.
+func (d Duties) answer(r *Rights, all []Duties) {
+	for _, o := range all {
+		switch {
+		case !d.answersTo(o):
+		case d.Apart || o.Apart:
+			r.Publish = append(r.Publish, responses+">")
+		default:
+			r.Publish = append(r.Publish, inboxOf(o.Identity)+".>")
+		}
+	}
+}
+
+func (d Duties) answersTo(o Duties) bool {
+	return o.Operates && len(d.Durables) > 0 || slices.ContainsFunc(o.Asks, func(asked string) bool {
+		return slices.ContainsFunc(d.Answers, func(answered string) bool { return server.SubjectsCollide(asked, answered) })
+	})
 }
 
 // ordered are the streams that the identity reads in their order.
@@ -167,11 +189,3 @@ func operate(r *Rights) {
 func directGet(stream, subject string) string { return api + "DIRECT.GET." + stream + "." + subject }
 
 func inboxOf(identity string) string { return inbox + identity }
-
-// permissions are the rights as the server takes them.
-func (r Rights) permissions() *server.Permissions {
-	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: r.Publish, Deny: r.Deny},
-		Subscribe: &server.SubjectPermission{Allow: r.Subscribe},
-	}
-}

@@ -16,7 +16,7 @@ func TestAPoolSpeaksOfItself(t *testing.T) {
 	t.Parallel()
 	rights := RightsOf([]Duties{
 		{Identity: "setup", Declares: true},
-		{Identity: "pool-a", LogsOf: "a", Says: []string{event.TypeTaskFinished.Filter("a")}, Durables: map[string]string{"run-a": event.TypeTaskDispatched.Filter("a")}},
+		{Identity: "pool-a", Apart: true, LogsOf: "a", Says: []string{event.TypeTaskFinished.Filter("a")}, Durables: map[string]string{"run-a": event.TypeTaskDispatched.Filter("a")}},
 	})
 	var known []Identity
 	keys := map[string]NKey{}
@@ -51,6 +51,7 @@ func TestAPoolSpeaksOfItself(t *testing.T) {
 		"$JS.API.STREAM.UPDATE.FACTS": false, "$JS.API.STREAM.PURGE.FACTS": false, "$JS.API.CONSUMER.MSG.NEXT.FACTS.run-b": false,
 		"$JS.API.STREAM.DELETE.FACTS": false, "$JS.API.STREAM.MSG.DELETE.FACTS": false, "$JS.API.STREAM.CREATE.MINE": false,
 		"$JS.API.STREAM.MSG.GET.FACTS": false, "$JS.API.CONSUMER.CREATE.FACTS.mine": false, "$JS.API.CONSUMER.DELETE.FACTS.run-a": false,
+		"$JS.API.CONSUMER.CREATE.FACTS.run-a." + event.TypeTaskDispatched.Filter("a"):   false,
 		"$JS.API.CONSUMER.CREATE.FACTS.run-a." + event.TypeTaskDispatched.Filter("b"):   false,
 		"$JS.API.DIRECT.GET.FACTS." + event.TypeTaskDispatched.FilterRun("r", "b", "t"): false,
 		"sluice.log.a.r.t.1": true, "sluice.log.b.r.t.1": false,

@@ -2,14 +2,11 @@ package bus
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"runtime/debug"
 	"time"
 
 	"github.com/go-kit/kit/endpoint"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/sluiceci/sluice/pkg/fault"
 )
 
@@ -19,16 +16,18 @@ func (b *Bus) Serve(ctx context.Context, service, source string, r Route) error 
 	if err := r.validate(); err != nil {
 		return err
 	}
-	r.AckWait, r.Grace = orDefault(r.AckWait, 5*time.Second), orDefault(r.Grace, 5*time.Second)
-	declare := func(ctx context.Context) error { return b.declareConsumer(ctx, service, r) }
-	if err := declare(ctx); err != nil {
-		return err
+	r.AckWait, r.Grace = r.ackWait(), orDefault(r.Grace, 5*time.Second)
+	served := Served{service, r}
+	if !b.options.Onlooker {
+		if err := b.declareConsumer(ctx, served); err != nil {
+			return err
+		}
 	}
 	r.Endpoint = endpoint.Chain(b.observe(service, r.Name), recoverPanics)(r.Endpoint)
 	if err := b.answerReplays(ctx, service, source, &r); err != nil {
 		return err
 	}
-	return b.newPuller(service, &r, declare, func(msg pulled) { b.handle(ctx, service, source, &r, msg) }).run(ctx)
+	return b.newPuller(served, &r, func(msg pulled) { b.handle(ctx, service, source, &r, msg) }).run(ctx)
 }
 
 func orDefault[T comparable](d, fallback T) T {
@@ -37,22 +36,6 @@ func orDefault[T comparable](d, fallback T) T {
 		return fallback
 	}
 	return d
-}
-
-func (b *Bus) declareConsumer(ctx context.Context, service string, r Route) error {
-	deliver := jetstream.DeliverAllPolicy
-	if r.Fresh {
-		deliver = jetstream.DeliverNewPolicy
-	}
-	cfg := jetstream.ConsumerConfig{
-		Durable: r.Durable(service), Description: fmt.Sprintf("%s hears %s", service, r.Hears), FilterSubject: r.Filter(),
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: r.AckWait, MaxAckPending: orDefault(r.Pending, 1000), DeliverPolicy: deliver,
-		MaxWaiting: 4096,
-	}
-	if _, err := b.js.CreateOrUpdateConsumer(ctx, Facts, cfg); err != nil {
-		return fault.New(fault.Transient, "cannot make consumer %s: %w", cfg.Durable, err)
-	}
-	return nil
 }
 
 // handle takes one message through the route's function. The function goes on for the grace when the service stops.

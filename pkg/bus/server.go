@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -10,8 +12,7 @@ import (
 // Server is a NATS server in this process, with its streams in a directory. An acknowledged fact is on the disk: it
 // survives the loss of power, not only of the process.
 type Server struct {
-	dir     string
-	options server.Options
+	options ServerOptions
 	low     atomic.Bool  // the disk is nearly full
 	free    atomic.Int64 // bytes, when it was last looked at
 	closing chan struct{}
@@ -28,7 +29,6 @@ type ServerOptions struct {
 	Dir    string // where the streams are kept
 	Host   string // with Port: a socket for others, such as executors and the nats command; no socket when Port is 0
 	Port   int    // -1 takes any free port
-	Token  string // demanded from those who come by the socket; empty demands none
 	NoSync bool   // for measuring only: do not fsync each write
 
 	// Identities are who may connect, each with a key of its own and the rights that it has. Without any, whoever comes from
@@ -42,27 +42,36 @@ type Identity struct {
 	Public string `json:"public"` // half of its key
 }
 
-func users(list []Identity) []*server.NkeyUser {
-	var out []*server.NkeyUser
-	for _, i := range list {
-		out = append(out, &server.NkeyUser{Nkey: i.Public, Permissions: i.Rights.permissions()})
+// global is the account in which an embedded server keeps its streams, whether it knows identities or not.
+const global = "$G"
+
+// configuration is what the server is told. It knows its accounts by the same text as a server elsewhere. They belong to
+// the server that is started with them, so another one needs others.
+func (o ServerOptions) configuration() (*server.Options, error) {
+	opts := &server.Options{}
+	if len(o.Identities) > 0 {
+		var conf strings.Builder
+		accountsConf(&conf, o.Identities)
+		if err := opts.ProcessConfigString(conf.String()); err != nil {
+			return nil, fmt.Errorf("cannot configure the identities of the embedded NATS server: %w", err)
+		}
+		for _, a := range opts.Accounts {
+			if a.Name == account {
+				a.Name = global
+			}
+		}
 	}
-	return out
+	opts.ServerName, opts.JetStream, opts.StoreDir, opts.SyncAlways, opts.MaxPayload = "sluice", true, o.Dir, !o.NoSync, maxPayload
+	opts.DontListen, opts.Host, opts.Port, opts.NoLog, opts.NoSigs = o.Port == 0, orDefault(o.Host, "127.0.0.1"), o.Port, true, true
+	opts.JetStreamMaxMemory, opts.JetStreamMaxStore = 256<<20, 1<<40
+	return opts, nil
 }
 
 // Embed starts a server. Close ends it.
 func Embed(o ServerOptions) (*Server, error) {
-	opts := server.Options{
-		ServerName: "sluice", JetStream: true, StoreDir: o.Dir, SyncAlways: !o.NoSync, MaxPayload: maxPayload,
-		DontListen: o.Port == 0, Host: o.Host, Port: o.Port, Authorization: o.Token, NoLog: true, NoSigs: true,
-		Nkeys: users(o.Identities), JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: 1 << 40,
-	}
-	if opts.Host == "" {
-		opts.Host = "127.0.0.1"
-	}
-	s := &Server{dir: o.Dir, options: opts, closing: make(chan struct{}), guarded: make(chan struct{})}
+	s := &Server{options: o, closing: make(chan struct{}), guarded: make(chan struct{})}
 	var err error
-	if s.nats, err = startServer(&opts); err != nil {
+	if s.nats, err = startServer(o); err != nil {
 		return nil, err
 	}
 	go s.guard()

@@ -10,14 +10,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Declaration says what Setup did with a stream.
+// Declaration says what Setup did with a stream, or with a durable consumer of it.
 type Declaration struct {
-	Stream string `json:"stream"`
-	Did    string `json:"did"` // "created", "updated" or "unchanged"
+	Stream   string `json:"stream"`
+	Consumer string `json:"consumer,omitempty"`
+	Did      string `json:"did"` // "created", "updated" or "unchanged"
 }
 
-// Setup creates the streams on NATS servers, or brings their configuration up to date. Running it again changes nothing. It
-// returns what it did before the first error.
+// Setup creates the streams and the durable consumers on NATS servers, or brings their configuration up to date. Running it
+// again changes nothing. It returns what it did before the first error.
 func Setup(ctx context.Context, urls string, o Options) ([]Declaration, error) {
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
@@ -38,9 +39,16 @@ func Setup(ctx context.Context, urls string, o Options) ([]Declaration, error) {
 	for _, config := range streams(o) {
 		what, err := b.bring(ctx, config)
 		if err != nil {
-			return did, fmt.Errorf("cannot declare stream %s as identity %s: %w", config.Name, orDefault(o.Identity, "nobody"), explained(ctx, err))
+			return did, fmt.Errorf("cannot declare stream %s as identity %s: %w", config.Name, b.whoAmI(), explained(ctx, err))
 		}
 		did = append(did, Declaration{Stream: config.Name, Did: what})
+	}
+	for _, s := range o.Durables {
+		what, err := b.bringConsumer(ctx, s)
+		if err != nil {
+			return did, fmt.Errorf("cannot declare consumer %s as identity %s: %w", s.name(), b.whoAmI(), explained(ctx, err))
+		}
+		did = append(did, Declaration{Stream: Facts, Consumer: s.name(), Did: what})
 	}
 	return did, nil
 }
@@ -69,10 +77,15 @@ func (b *Bus) bring(ctx context.Context, config jetstream.StreamConfig) (string,
 		return "", err
 	case before == nil:
 		return "created", nil
-	case reflect.DeepEqual(before.CachedInfo().Config, after.CachedInfo().Config):
-		return "unchanged", nil
 	}
-	return "updated", nil
+	return changed(before.CachedInfo().Config, after.CachedInfo().Config), nil
+}
+
+func changed[C any](before, after C) string {
+	if reflect.DeepEqual(before, after) {
+		return "unchanged"
+	}
+	return "updated"
 }
 
 // checkPayload refuses a server that takes smaller messages than the services send.

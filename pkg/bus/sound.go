@@ -73,9 +73,12 @@ func (b *Bus) CanStore(ctx context.Context, d Duties) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	if subject := d.fact(); subject != "" {
+		ctx, stop := b.allowed(ctx, only(subject))
+		defer stop()
 		offer := &nats.Msg{Subject: subject, Header: nats.Header{jetstream.ExpectedLastSubjSeqHeader: {never}}}
 		if _, err := b.js.PublishMsg(ctx, offer, jetstream.WithRetryAttempts(0)); !taken(err) {
-			return fault.New(fault.Transient, "cannot store facts: stream %s does not answer as it should: %w", Facts, cmp.Or(err, errTookIt))
+			err = cmp.Or(refusal(ctx, err), errTookIt)
+			return fault.New(kindOf(err), "cannot store facts: stream %s does not answer as it should: %w", Facts, err)
 		}
 	}
 	if slices.Contains(d.ordered(), Facts) {

@@ -15,7 +15,7 @@ func TestStatusCountsStreamsAndConsumers(t *testing.T) {
 	}
 	r := On("look", nil, func(context.Context, event.Event, event.TaskRequested) ([]event.Payload, error) { return nil, nil })
 	r.AckWait = 1e9
-	if err := b.declareConsumer(t.Context(), "test", r); err != nil {
+	if err := b.declareConsumer(t.Context(), Served{"test", r}); err != nil {
 		t.Fatal(err)
 	}
 	streams, err := b.Status(t.Context())

@@ -28,6 +28,7 @@ func streams(o Options) []jetstream.StreamConfig {
 		{
 			Name: Facts, Description: "facts, one message per place", Subjects: []string{"sluice.fact.>"},
 			Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
+			MaxMsgsPerSubject: 1, DiscardNewPerSubject: true, // whoever forgets to expect an empty place is refused too
 			DenyDelete: true, DenyPurge: true, AllowDirect: true, Duplicates: 2 * time.Minute, Replicas: replicas,
 			MaxBytes: limit, MaxMsgSize: maxPayload, AllowAtomicPublish: true,
 		},
@@ -67,12 +68,17 @@ func logPersistence(replicas int) jetstream.PersistModeType {
 	return jetstream.AsyncPersistMode
 }
 
-// declare makes the streams, or brings their limits up to date. A stream whose kind differs is an error: nothing is
+// declare makes the streams and the consumers that it is told of, or brings their limits up to date. A stream whose kind differs is an error: nothing is
 // ever deleted to make room for a configuration.
 func (b *Bus) declare(ctx context.Context) error {
 	for _, cfg := range streams(b.options) {
 		if _, err := b.js.CreateOrUpdateStream(ctx, cfg); err != nil {
 			return fmt.Errorf("cannot declare stream %s: %w", cfg.Name, err)
+		}
+	}
+	for _, s := range b.options.Durables {
+		if err := b.declareConsumer(ctx, s); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -83,13 +89,13 @@ func (b *Bus) checkStreams(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for _, stream := range []string{Facts, Fleet, Logs, Dead} {
-		_, err := b.conn.RequestWithContext(ctx, directGet(stream, probe), nil)
+		_, err := b.request(ctx, &nats.Msg{Subject: directGet(stream, probe)})
 		if errors.Is(err, nats.ErrNoResponders) {
 			return fmt.Errorf("cannot use NATS: there is no stream %s; run \"sluice setup\" once, with the identity that may create streams", stream)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot see whether stream %s exists, as identity %s: %w; does the server give it the rights that "+
-				"\"sluice topology --permissions\" prints?", stream, orDefault(b.options.Identity, "nobody"), err)
+				"\"sluice topology --permissions\" prints?", stream, b.whoAmI(), err)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 // The identities that are no service.
 const (
-	Setup    = "setup"    // creates and changes the streams
+	Setup    = "setup"    // creates and changes the streams and durable consumers
 	Onlooker = "onlooker" // sees everything, for people: sluice events tail
 	Starter  = "starter"  // the process itself: says which change it starts, and watches
 )
@@ -44,9 +44,24 @@ func Duties(services ...Service) []bus.Duties {
 	return out
 }
 
+// Served lists the routes whose durable consumers have to be declared. Members of one pool share theirs.
+func Served(services ...Service) []bus.Served {
+	var out []bus.Served
+	known := map[string]bool{}
+	for _, s := range services {
+		for _, r := range s.Routes {
+			if name := r.Durable(s.Name); !known[name] {
+				known[name] = true
+				out = append(out, bus.Served{Service: s.Name, Route: r})
+			}
+		}
+	}
+	return out
+}
+
 func (s Service) duties() bus.Duties {
 	d := bus.Duties{
-		Identity: s.Identity(), Durables: map[string]string{}, Asks: s.Asks, Answers: s.Answers, LogsOf: s.Pool,
+		Identity: s.Identity(), Durables: map[string]string{}, Asks: s.Asks, Answers: s.Answers, LogsOf: s.Pool, Apart: s.Pool != "",
 		ReadLogs: s.ReadLogs, Operates: s.Operates,
 	}
 	for _, r := range s.Routes {

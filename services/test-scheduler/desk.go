@@ -81,10 +81,11 @@ func (d *desk) decide(ctx context.Context) time.Duration {
 	return until(next, now)
 }
 
-// warn says once that the scheduler is blind, and that it sees again.
+// warn says once that the scheduler is blind, and that it sees again. The first heartbeat takes a moment to come back: for as long as
+// two of them nothing is wrong.
 func (d *desk) warn(now time.Time) {
 	since, blind := d.state.Blind(now)
-	if blind = blind && since > 0; blind == d.blinded {
+	if blind = blind && since > 2*d.s.config.beat(); blind == d.blinded {
 		return
 	}
 	d.blinded = blind

@@ -10,7 +10,7 @@ import (
 // pulse says a heartbeat that the desk hears through the bus: as long as it comes back, the silence of executors is theirs.
 // The desk must be at work for it, since to other schedulers it means that somebody decides.
 func (d *desk) pulse(ctx context.Context) error {
-	every := d.s.config.core().Silence() / 4
+	every := d.s.config.beat()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for number := int64(1); ; number++ {
@@ -24,6 +24,9 @@ func (d *desk) pulse(ctx context.Context) error {
 		}
 	}
 }
+
+// beat is between the heartbeats of a scheduler.
+func (c Config) beat() time.Duration { return c.core().Silence() / 4 }
 
 // beat says one heartbeat. One that is not stored in time is made good by the next.
 func (d *desk) beat(ctx context.Context, number int64, most time.Duration) {

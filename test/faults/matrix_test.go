@@ -22,34 +22,47 @@ import (
 // and subscribe there: the answers are those of `sluice topology --permissions`, no more and no less (law 14).
 func TestEveryIdentityMayWhatItsTableSays(t *testing.T) {
 	t.Parallel()
-	pools := []string{"--pool", "linux", "--pool", "mac"}
-	var table []bus.Rights
-	if err := json.Unmarshal(sluice(t, append([]string{"topology", "--permissions", "--json"}, pools...)...), &table); err != nil {
-		t.Fatal(err)
-	}
+	table, pools := rightsTable(t)
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		ring := bus.Keyring{Dir: filepath.Join(t.TempDir(), "identities")}
-		var known []bus.Identity
-		for _, r := range table {
-			keys, err := ring.Keys(r.Identity)
-			if err != nil {
-				t.Fatal(err)
-			}
-			known = append(known, bus.Identity{Rights: r, Public: keys[0].Public})
-		}
-		server, err := bus.Embed(bus.ServerOptions{Dir: t.TempDir(), Identities: known})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(server.Close)
-		askAll(t, table, ring.Dir, "", nats.InProcessServer(server))
+		server, keys := embedded(t, table)
+		askAll(t, table, keys, "", nats.InProcessServer(server))
 	})
 	t.Run("nats-server", func(t *testing.T) {
 		t.Parallel()
 		s := newNATSServer(t, pools...)
 		askAll(t, table, s.identities(), "nats://"+s.address)
 	})
+}
+
+// rightsTable is what the binary says everybody may do, with the arguments that name the pools.
+func rightsTable(t *testing.T) (table []bus.Rights, pools []string) {
+	t.Helper()
+	pools = []string{"--pool", "linux", "--pool", "mac"}
+	if err := json.Unmarshal(sluice(t, append([]string{"topology", "--permissions", "--json"}, pools...)...), &table); err != nil {
+		t.Fatal(err)
+	}
+	return table, pools
+}
+
+// embedded is an embedded server that knows the identities of a table, and the directory of their keys.
+func embedded(t *testing.T, table []bus.Rights) (*bus.Server, string) {
+	t.Helper()
+	ring := bus.Keyring{Dir: filepath.Join(t.TempDir(), "identities")}
+	var known []bus.Identity
+	for _, r := range table {
+		keys, err := ring.Keys(r.Identity)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known = append(known, bus.Identity{Rights: r, Public: keys[0].Public})
+	}
+	server, err := bus.Embed(bus.ServerOptions{Dir: t.TempDir(), Port: -1, Identities: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server, ring.Dir
 }
 
 func askAll(t *testing.T, table []bus.Rights, keys, url string, more ...nats.Option) {
