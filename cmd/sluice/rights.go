@@ -16,7 +16,11 @@ func printRights(w io.Writer, asJSON bool, rights []bus.Rights) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintln(w, r.Identity)
+		if r.Account == "" {
+			fmt.Fprintln(w, r.Identity)
+		} else {
+			fmt.Fprintf(w, "%s, in the account %s\n", r.Identity, r.Account)
+		}
 		for _, part := range []struct {
 			name     string
 			subjects []string
