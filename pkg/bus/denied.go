@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -69,6 +70,10 @@ func (r *refusals) since(mark uint64, mine func(string) bool) (subject string, n
 }
 
 func only(subject string) func(string) bool { return func(s string) bool { return s == subject } }
+
+func below(prefix string) func(string) bool {
+	return func(s string) bool { return strings.HasPrefix(s, prefix) }
+}
 
 // denied is the error of something that the server refused.
 func (b *Bus) denied(subject string) error {

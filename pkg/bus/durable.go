@@ -37,13 +37,14 @@ func (r Route) ackWait() time.Duration { return orDefault(r.AckWait, 5*time.Seco
 // Declares adds the durable consumers of routes to what a connection that is not open yet declares beside the streams.
 func (b *Bus) Declares(served ...Served) { b.options.Durables = append(b.options.Durables, served...) }
 
-// declareConsumer makes a durable consumer, or brings it up to date. A connection that may declare none says who may.
+// missing is what to do about a consumer that does not answer a connection that may declare none.
+func (b *Bus) missing(s Served) error {
+	return fault.New(fault.Transient, "consumer %s of stream %s does not exist for identity %s, or its server is restarting; if this lasts, run "+
+		"\"sluice setup\" with an installation's file that names this service and its pool", s.name(), Facts, b.whoAmI())
+}
+
+// declareConsumer makes a durable consumer, or brings it up to date.
 func (b *Bus) declareConsumer(ctx context.Context, s Served) error {
-	if b.options.Onlooker {
-		return fault.New(fault.Transient, "cannot hear consumer %s of stream %s as identity %s: it does not exist, or its server is restarting; "+
-			"if this lasts, run \"sluice setup\" with an installation's file that names this service and its pool",
-			s.name(), Facts, b.whoAmI())
-	}
 	if _, err := b.js.CreateOrUpdateConsumer(ctx, Facts, s.consumer()); err != nil {
 		return fault.New(fault.Transient, "cannot make consumer %s: %w", s.name(), err)
 	}

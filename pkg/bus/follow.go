@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -115,7 +114,7 @@ func (f *Follower) config() jetstream.ConsumerConfig {
 func (f *Follower) open(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
 	defer cancel()
-	ctx, stop := f.bus.allowed(ctx, func(s string) bool { return strings.HasPrefix(s, api+"CONSUMER.CREATE."+f.source.Stream+".") })
+	ctx, stop := f.bus.allowed(ctx, below(api+"CONSUMER.CREATE."+f.source.Stream+"."))
 	defer stop()
 	consumer, err := f.bus.js.CreateConsumer(ctx, f.source.Stream, f.config())
 	if err = refusal(ctx, err); err != nil {

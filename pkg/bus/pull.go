@@ -229,10 +229,13 @@ func (p *puller) fail(reason string, answered bool) {
 	if n == 0 || ended {
 		return
 	}
+	if answered && p.bus.options.Onlooker {
+		reason += "; " + p.bus.missing(p.served).Error()
+	}
 	p.bus.troubles.note(p.consumer, "cannot ask for messages: "+reason, time.Now().Add(troubleLasts))
 	p.bus.log.Warn("cannot ask for messages; trying again", "consumer", p.consumer, "reason", reason, "again_in", pullPause)
 	time.AfterFunc(pullPause, func() {
-		if answered {
+		if answered && !p.bus.options.Onlooker {
 			p.restore()
 		}
 		p.release(n)
@@ -244,8 +247,7 @@ func (p *puller) restore() {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	if err := p.bus.declareConsumer(ctx, p.served); err != nil {
-		p.bus.troubles.note(p.consumer, err.Error(), time.Now().Add(troubleLasts))
-		p.bus.log.Error("there is no consumer; trying again", "consumer", p.consumer, "err", err)
+		p.bus.log.Error("cannot make the consumer again; trying again", "consumer", p.consumer, "err", err)
 	}
 }
 
