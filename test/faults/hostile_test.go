@@ -192,7 +192,11 @@ func (a *attack) messages(carrier, target, id string, i int) []*nats.Msg {
 		return out
 	}
 	for _, header := range []nats.Header{
-		{"Nats-Trace-Dest": {target}}, {"Nats-Msg-Id": {id}}, {"Nats-Rollup": {"all"}}, {"Nats-Rollup": {"sub"}}, {"Nats-TTL": {"1s"}},
+		{"Nats-Trace-Dest": {target}},
+		{"Nats-Msg-Id": {id}},
+		{"Nats-Rollup": {"all"}},
+		{"Nats-Rollup": {"sub"}},
+		{"Nats-TTL": {"1s"}},
 		{"Nats-Schedule": {"@at " + time.Now().Format(time.RFC3339)}, "Nats-Schedule-Target": {target}},
 		{"Nats-Expected-Last-Subject-Sequence": {"0"}, "Nats-Expected-Last-Subject-Sequence-Subject": {target}},
 		{"Nats-Batch-Id": {"batch"}, "Nats-Batch-Sequence": {"1"}, "Nats-Batch-Commit": {"1"}},
