@@ -3,6 +3,7 @@ package exporter
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
@@ -27,7 +28,7 @@ func (x *exporter) latest(ctx context.Context, d *bus.Delivery[event.GateOpened]
 
 // released makes released/ lead to the candidate that was published: what people can install, not what is on its way.
 func (x *exporter) released(ctx context.Context, d *bus.Delivery[event.ReleasePublished]) error {
-	opened, err := x.opened(ctx, d.Event.Run, d.Data)
+	opened, err := x.opened(ctx, d.Event, d.Data)
 	if err != nil {
 		return err
 	}
@@ -38,8 +39,13 @@ func (x *exporter) released(ctx context.Context, d *bus.Delivery[event.ReleasePu
 	return d.Emit(ctx, *said)
 }
 
+// lagging is how long a server of a cluster may be behind the others.
+const lagging = time.Minute
+
 // opened finds the opening of the gate that a release is of. The rounds of a release go on where those of the gate ended.
-func (x *exporter) opened(ctx context.Context, id release.RunID, p event.ReleasePublished) (event.GateOpened, error) {
+// A server of a cluster that was away may not have the opening yet, so it is asked again for a while.
+func (x *exporter) opened(ctx context.Context, said event.Event, p event.ReleasePublished) (event.GateOpened, error) {
+	id := said.Run
 	for round := p.Round; round >= 0; round-- {
 		e, err := x.deps.Bus.Get(ctx, event.Event{Type: event.TypeGateOpened, Run: id, Key: event.GateOpened{Round: round}.Key()}.Subject())
 		if bus.Empty(err) {
@@ -51,6 +57,9 @@ func (x *exporter) opened(ctx context.Context, id release.RunID, p event.Release
 		if opened, is := e.Data.(event.GateOpened); is && opened.Candidate == p.Candidate {
 			return opened, nil
 		}
+	}
+	if x.deps.Now().Sub(said.Stored) < lagging {
+		return event.GateOpened{}, fault.Later(time.Second, "cannot read yet for which candidate the gate of run %s opened", id)
 	}
 	return event.GateOpened{}, fault.New(fault.Invalid, "cannot make released/ lead to candidate %s: the gate of run %s did not open for it", p.Candidate, id)
 }

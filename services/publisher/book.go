@@ -85,6 +85,14 @@ func (b *book) reach(ctx context.Context, seq uint64) error {
 	}
 }
 
+// opened reports whether the gate of a run is known to have opened for the candidate and the plan of a request.
+func (b *book) opened(run release.RunID, want event.PublicationRequested) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.all.of[run]
+	return s != nil && s.opened != nil && s.opened.Blob == want.Blob && s.opened.Plan == want.Plan
+}
+
 // caughtUp is how long a worker waits until the fold is as new as the stream.
 const caughtUp = 10 * time.Second
 

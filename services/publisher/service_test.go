@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceci/sluice/pkg/blob"
 	"github.com/sluiceci/sluice/pkg/bus"
 	"github.com/sluiceci/sluice/pkg/event"
+	"github.com/sluiceci/sluice/pkg/fault"
 	"github.com/sluiceci/sluice/pkg/plan"
 	"github.com/sluiceci/sluice/pkg/release"
 	"github.com/sluiceci/sluice/pkg/secret"
@@ -350,6 +351,25 @@ func TestServiceBelievesNoRequest(t *testing.T) {
 	all := h.facts(func(e event.Event) bool { return e.Type == event.TypePublicationFailed })
 	if p := h.last(all).Data.(event.PublicationFailed); p.Fault != "denied" || !strings.Contains(p.Reason, "did not open") {
 		t.Fatalf("answered %v", p)
+	}
+}
+
+// TestAServerThatLagsShutsNoGate: a server of a cluster that was away says that the gate did not open, since it has not heard of it
+// yet. Then the facts count, read in their order up to the request.
+func TestAServerThatLagsShutsNoGate(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t) // its stream has no opening, as that server's
+	p := &publisher{deps: service.Deps{Bus: h.bus}, book: newBook(nil)}
+	want := event.PublicationRequested{Plan: release.DigestOf([]byte("plan")), Blob: release.DigestOf([]byte("candidate"))}
+	answer := make(chan error, 1)
+	go func() { answer <- p.gateOpened(t.Context(), "one", want, 7) }()
+	p.book.take(bus.Batch{Last: 7, Events: []event.Event{{Type: event.TypeGateOpened, Run: "one", Seq: 5, Data: event.GateOpened{Plan: want.Plan, Blob: want.Blob}}}})
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+	want.Blob = release.DigestOf([]byte("another"))
+	if err := p.gateOpened(t.Context(), "one", want, 7); !fault.Is(err, fault.Denied) {
+		t.Errorf("for another candidate: %v", err)
 	}
 }
 

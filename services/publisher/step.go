@@ -111,8 +111,8 @@ func published(p Probe) []event.PublishedFile {
 }
 
 // open reads the plan and the candidate, believes neither before checking, and picks the target's items.
-func (p *publisher) open(ctx context.Context, run release.RunID, want event.PublicationRequested) (Release, plan.Target, error) {
-	if err := p.gateOpened(ctx, run, want); err != nil {
+func (p *publisher) open(ctx context.Context, run release.RunID, want event.PublicationRequested, seq uint64) (Release, plan.Target, error) {
+	if err := p.gateOpened(ctx, run, want, seq); err != nil {
 		return Release{}, plan.Target{}, err
 	}
 	frozen, err := p.plan(ctx, want.Plan)
@@ -133,8 +133,9 @@ func (p *publisher) open(ctx context.Context, run release.RunID, want event.Publ
 }
 
 // gateOpened looks itself whether the gate of the run opened for exactly this candidate and plan. A request alone proves
-// nothing: whoever can write to the bus can make one.
-func (p *publisher) gateOpened(ctx context.Context, run release.RunID, want event.PublicationRequested) error {
+// nothing: whoever can write to the bus can make one. A server of a cluster that was away may not have the opening yet, so
+// its word counts only once the facts are read in their order up to the request.
+func (p *publisher) gateOpened(ctx context.Context, run release.RunID, want event.PublicationRequested, seq uint64) error {
 	for round := want.Round; round >= 0; round-- {
 		e, err := p.deps.Bus.Get(ctx, event.Event{Type: event.TypeGateOpened, Run: run, Key: event.GateOpened{Round: round}.Key()}.Subject())
 		if bus.Empty(err) {
@@ -146,6 +147,11 @@ func (p *publisher) gateOpened(ctx context.Context, run release.RunID, want even
 		if g, ok := e.Data.(event.GateOpened); ok && g.Blob == want.Blob && g.Plan == want.Plan {
 			return nil
 		}
+	}
+	read, cancel := context.WithTimeout(ctx, caughtUp)
+	defer cancel()
+	if err := p.book.reach(read, seq); err != nil || p.book.opened(run, want) {
+		return err
 	}
 	return fault.New(fault.Denied, "cannot publish candidate %s: the gate of run %s did not open for it", want.Blob, run)
 }

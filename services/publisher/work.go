@@ -34,7 +34,7 @@ func (w *work) make(ctx context.Context) error {
 	if may := w.book.permit(w.run, w.want, w.deps.Now()); may.gone || may.made {
 		return errGone
 	}
-	r, t, err := w.open(ctx, w.run, w.want)
+	r, t, err := w.open(ctx, w.run, w.want, w.seq)
 	if err != nil {
 		return err
 	}
