@@ -286,8 +286,9 @@ func gateStage(d *view.Detail) stage {
 }
 
 func releaseStage(d *view.Detail) stage {
-	verified, broken := 0, 0
+	verified, broken, asked := 0, 0, false
 	for _, step := range d.Steps {
+		asked = asked || !step.Requested.IsZero() // targets also tell beforehand what they can take
 		if step.State == release.Verified && !step.Reached.IsZero() {
 			verified++
 		}
@@ -303,7 +304,7 @@ func releaseStage(d *view.Detail) stage {
 		s.Detail, s.Shape, s.Tone = "verified", "check", "good"
 	case broken > 0:
 		s.Detail, s.Shape, s.Tone = fmt.Sprintf("%d broken", broken), "bang", "bad"
-	case len(d.Steps) > 0:
+	case asked:
 		s.Detail, s.Shape, s.Tone = "publishing", "ring", "live"
 	}
 	return s
