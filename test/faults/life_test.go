@@ -59,7 +59,11 @@ func (c *cluster) follow(t *testing.T, commit release.Commit) []event.Event {
 		if err != nil {
 			t.Fatalf("run %s did not end: %v; facts:\n%s\n%s", run, err, story(seen), c.logs())
 		}
-		seen = append(seen, batch.Events...)
+		for _, e := range batch.Events {
+			if seen = append(seen, e); ended(seen) {
+				break // what was exported of it may be told in the same breath
+			}
+		}
 	}
 	return seen
 }
