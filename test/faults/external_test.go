@@ -21,10 +21,10 @@ import (
 func TestExternalServer(t *testing.T) {
 	t.Parallel()
 	certs := certificates(t)
-	s := newNATSServer(t, "--pool", "default", "--tls-cert", filepath.Join(certs, "server.pem"), "--tls-key", filepath.Join(certs, "server.key"),
-		"--tls-ca", filepath.Join(certs, "ca.pem"))
 	c := &cluster{t: t, dir: t.TempDir(), binary: binary(t), processes: map[string]*process{}, kills: map[string]int{}}
 	c.world = newSurroundings(t, c.dir)
+	s := newNATSServer(t, "--config", c.world.config, "--tls-cert", filepath.Join(certs, "server.pem"), "--tls-key", filepath.Join(certs, "server.key"),
+		"--tls-ca", filepath.Join(certs, "ca.pem"))
 	files := s.installations(c.world.config, certs)
 
 	did := string(sluice(t, "setup", "--config", files["setup"]))
@@ -47,6 +47,15 @@ func TestExternalServer(t *testing.T) {
 	released(t, c, c.world.push(1, false))
 	s.rotate("builder", "pool-default", "publisher")
 	released(t, c, c.world.push(2, false))
+	for _, name := range services() {
+		text, err := os.ReadFile(filepath.Join(c.dir, name+".log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(strings.ToLower(string(text)), "permissions violation") {
+			t.Errorf("the server refused %s something that it needs:\n%s", name, text)
+		}
+	}
 }
 
 // released waits until the run of a commit is over and published.
